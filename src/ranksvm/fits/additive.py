@@ -60,7 +60,7 @@ class AdditiveParts(Protocol):
         """The levels of the features."""
 
     def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> "PartitionedTerm":
-        """The data term with these variables."""
+        """The data term: the loss over all rows as a function of these variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class AdditiveTrainingSet(TrainingSet):
     Attributes
     ----------
     on_devices : dict
-        The features on each device of a fit, by its name: all problems of the training set use the same ones.
+        For each device of a fit, by its name: the features there, which all problems of the training set share.
     """
 
     features: DesignMatrix = field(kw_only=True)
@@ -106,7 +106,7 @@ def additive_training_set(
     feature_names : sequence of str, optional
         Names of the features, by which hyper-parameters may name them.
     missing : ndarray of bool, shape (n_features,), optional
-        Whether each feature has a level for missing values; None: it has one if X has a missing value of it.
+        Whether each feature has a level for missing values; None: it has one if it has a missing value in X.
 
     Returns
     -------
@@ -135,7 +135,7 @@ def additive_training_set(
 def fitted_problem(
     training: TrainingArguments, options: AdditiveOptions, function: AdditiveFunction, signs: np.ndarray | None
 ) -> "AdditiveProblem":
-    """The problem that a function was fitted to, with its levels and interactions.
+    """The problem of an earlier fit, built again from its function and data, with its levels and interactions.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def fitted_problem(
     Raises
     ------
     DataError
-        When the shares of the rows at the levels differ: the function was fitted to other data.
+        When the share of the rows at some level is not the one stored in the function: it was fitted to other data.
     """
     data = training_set(training, options)
     codes = codes_of(function.bins, data.X, data.n_threads, function.names)
@@ -170,7 +170,7 @@ def fitted_problem(
 
 
 def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> AdditiveTerms:
-    """The variables of the problem that a function was fitted to.
+    """The variables of the problem of an earlier fit, from the function that it found.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def additive_problem(
 
 
 class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
-    """Minimize ``1/2 |w|^2 + C * loss(Z w)``; Z has columns for the linear part, the levels and the cells.
+    """Minimize ``1/2 |w|^2 + C * loss(Z w)``; Z is the design matrix of single features and of pairs of features.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         super().__init__(data, self._term(), options, variable_signs(terms, data.levels.signs))
 
     def _term(self) -> SampledTerm:
-        """The data term, over rows in memory or on a GPU."""
+        """The data term (the loss as a function of the variables), over rows in memory or on a GPU."""
         data, options = self.data, self.options
         loss = options.loss.with_pairs(data.pairs)
 

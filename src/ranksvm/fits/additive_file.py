@@ -1,4 +1,4 @@
-"""The training set of an additive model whose rows stay in their file: levels of features from two readings."""
+"""The training set of an additive model whose rows stay in their file, which is read twice or more for the levels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -38,8 +38,9 @@ from ranksvm.terms.parts.tree_sum import tree_sum
 
 __all__ = ["FileAdditiveTrainingSet", "file_additive_training_set"]
 
-# The rows from which quantiles are computed may take this share of the memory, including this number of copies of each
-# value (for sorting). If they do not fit, they are read several times, a few features at a time.
+# The rows from which quantiles are computed may take the share QUANTILE_SHARE of the memory. Each of their values is
+# counted QUANTILE_COPIES times, because sorting copies it. If not all features fit, the file is read several times,
+# each time for a few features.
 QUANTILE_SHARE, QUANTILE_COPIES = 0.3, 3
 
 
@@ -85,7 +86,7 @@ class FileAdditiveTrainingSet:
         return self.file.n_threads
 
     def term(self, terms: AdditiveTerms, options: AdditiveOptions) -> FileTerm:
-        """The data term with these variables.
+        """The data term: the loss over all rows as a function of these variables.
 
         Parameters
         ----------
@@ -126,8 +127,8 @@ def file_additive_training_set(
     """The training set of an additive model whose rows stay in their file.
 
     The levels are the same as in a fit in memory, because the same rows determine the quantiles. The first reading
-    collects these rows, a second one counts the rows at each level. Each product with the design matrix reads X and
-    looks up its codes again, block by block.
+    collects these rows, a second one counts the rows at each level. Each product with the design matrix reads X
+    again, block by block, and looks up the level of each value again.
 
     Parameters
     ----------
@@ -165,7 +166,7 @@ def _described(
     memory: int,
     known_missing: np.ndarray | None,
 ) -> tuple[list[FeatureBins], FeatureStatistics]:
-    """The levels and statistics of `described_features`, from one reading or, in groups of features, from several."""
+    """The results of `described_features`, from one reading; from several if only some features at a time fit."""
     numbers, weights = _chosen_rows(rows)
     n_features = rows.shape[1]
     per_feature = QUANTILE_COPIES * 8 * min(QUANTILE_ROWS, len(numbers))

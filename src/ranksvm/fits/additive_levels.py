@@ -17,7 +17,7 @@ from ranksvm.fits.options import monotone_signs
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "categorical_and_signs", "feature_scales", "variable_signs"]
 
 
-# Codes are kept for at most this number of validation sets, the latest ones.
+# The codes (the level of each value) are kept for the latest validation sets, at most this many.
 MAX_CODED = 8
 
 # The class of a problem, and of its variants with other variables.
@@ -31,7 +31,7 @@ class AdditiveLevels:
     Parameters
     ----------
     terms : AdditiveTerms
-        The variables of single features.
+        The variables of the functions of single features.
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value of each feature.
     means : list of ndarray of float64, each of shape (n_levels,)
@@ -41,7 +41,7 @@ class AdditiveLevels:
     feature_names : sequence of str, or None
         Names of the features.
     bounds : dict of float to ndarray of float64
-        Step weight -> the bounds (`interaction_bounds`) by which a search orders the interactions.
+        For each step weight: the bounds (`interaction_bounds`) by which a search orders the interactions.
     codes : list of (X, ndarray of uint8)
         Validation data, which a search scores many times, and their codes: the level of each value.
     """
@@ -181,14 +181,14 @@ class AnyAdditiveProblem(Generic[Problem]):
     # ---- implemented by subclasses
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
-        """Bounds on how far a function of each pair of features could lower the objective; 0 if the problem has one.
+        """Bounds on how far a function of each pair of features could lower the objective; 0 if there is one already.
 
         Parameters
         ----------
         w : ndarray of float64, shape (n_variables,)
             The variables of a solution for the current C.
         width : float or None
-            The width of the loss at which it was solved.
+            The width of the loss in the problem that was solved.
 
         Returns
         -------
@@ -202,7 +202,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         raise NotImplementedError
 
     def _cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell of the functions of two features, one function after another."""
+        """Number of rows in each cell (pair of levels) of the functions of two features, one function after another."""
         raise NotImplementedError
 
     # ---- shared by all subclasses
@@ -275,12 +275,12 @@ class AnyAdditiveProblem(Generic[Problem]):
         return self.terms.variables_of(coef)
 
     def with_pairs(self, pairs: np.ndarray) -> Problem:
-        """The same problem with functions of some pairs of features.
+        """The same problem, with a function for each of these pairs of features.
 
         Parameters
         ----------
         pairs : ndarray of int64, shape (n_pairs, 2)
-            Numbers of the features.
+            The two feature numbers of each pair.
 
         Returns
         -------
@@ -290,12 +290,12 @@ class AnyAdditiveProblem(Generic[Problem]):
         return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
 
     def padded(self, w: np.ndarray) -> np.ndarray:
-        """A starting point: the variables of the problem with fewer pairs, followed by 0 for the new pairs.
+        """A starting point: a solution with fewer pairs of features, followed by zeros for the other pairs.
 
         Parameters
         ----------
         w : ndarray of float64
-            Variables of single features, and of the first of the pairs.
+            Variables of the problem with only the first of the pairs, or with none.
 
         Returns
         -------
@@ -317,7 +317,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         Returns
         -------
         ndarray of int64, shape (at most count, 2)
-            Numbers of the features.
+            The two feature numbers of each pair.
         """
         return chosen_pairs(bounds, count, self.terms.n_features)
 

@@ -57,7 +57,7 @@ class AdditiveOptions(LinearOptions):
 
 
 def checked_interactions(interactions: Any) -> None:
-    """Raise OptionError for ``interactions`` that are invalid whatever the features are.
+    """Raise OptionError for ``interactions`` that are invalid for every data set.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Additive problems over the parts of a backend, in a file or on a cluster."""
+"""Additive problems whose rows a backend holds in parts: blocks of a file, or rows on the workers of a cluster."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,19 +21,19 @@ from ranksvm.terms.protocol import DataTerm
 
 __all__ = ["SAMPLE_ROWS", "PartitionedAdditiveProblem"]
 
-# The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (On
-# 300,000 x 136 with 32 levels, fits with C = 1e-3 and 1 took 3 rounds with this sample, and 10 and 15 rounds with a
-# sample of 50,000 rows.)
+# The sample of the preconditioner has this many rows, or all rows if there are at most twice as many. (On 300,000 x 136
+# with 32 levels, fits with C = 1e-3 and 1 took 3 rounds (passes over all parts) with this sample, and 10 and 15 rounds
+# with a sample of 50,000 rows.)
 SAMPLE_ROWS = 200_000
 
 
 class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"], PartitionedProblem):
-    """`AdditiveProblem` over parts of the rows.
+    """`AdditiveProblem` for rows that are divided into parts.
 
     Parameters
     ----------
     term_of : callable
-        Takes `AdditiveTerms` and returns the term over all parts with these variables.
+        Takes `AdditiveTerms`, and returns the loss over all parts as a function of their variables.
     levels : AdditiveLevels
         The levels of the features.
     terms : AdditiveTerms
@@ -41,7 +41,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
     options : AdditiveOptions
         The hyper-parameters.
     term : PartitionedTerm, optional
-        The term, if it exists already.
+        The result of ``term_of`` for ``terms``, if it exists already.
     """
 
     newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))

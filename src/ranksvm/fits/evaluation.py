@@ -65,7 +65,7 @@ class EvaluationSet:
 
     @property
     def own_metric(self) -> Metric | None:
-        """The only metric of this set; None if labels allow any metric."""
+        """The only metric that can be computed on this set; None if it has labels, which allow any metric."""
         return None if self.event is None else CONCORDANCE
 
     def metric_for(self, metric: Metric) -> Metric:
@@ -151,7 +151,7 @@ def pairs_to_evaluate(
     pairs: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> PairEvaluationSet:
-    """The set of `Preferences`, or of X and pairs of its rows; ``features`` prepares a block of X for scoring."""
+    """The evaluation set of `Preferences`, or of X and pairs; ``features`` prepares a block of X for scoring."""
     if isinstance(X, Preferences):
         given = {"qid": qid, "group": group, "pairs": pairs, "pair_weight": pair_weight}
         qid, pairs, pair_weight = X.arguments(**given)
@@ -267,14 +267,14 @@ class Evaluated(Protocol):
 
     @property
     def own_metric(self) -> Metric | None:
-        """The only metric of this set; None if labels allow any metric."""
+        """The only metric that can be computed on this set; None if it has labels, which allow any metric."""
 
     def metric_for(self, metric: Metric) -> Metric:
         """The metric by which this set is evaluated, if ``metric`` was requested."""
 
 
 def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Evaluated]) -> list[Metric]:
-    """The metrics of evaluation sets: the first is the metric of the first set, which may allow only one.
+    """The metrics to compute; if the first set allows only one metric, this replaces the first of them.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def decided_metrics(metrics: Sequence[Metric], sets: Sequence[Evaluated]) -> lis
     Raises
     ------
     OptionError
-        When no set has labels, so that each set allows only one metric, and a requested metric is none of these.
+        When each set allows only one metric, because none has labels, and a requested metric is not among these.
     """
     own = [each.own_metric for each in sets]
     if None not in own:
@@ -352,7 +352,7 @@ def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) ->
     values : object
         The argument; None and a string are for all sets.
     pairs : list of tuple
-        The sets, features first.
+        The sets; the first item of each is its features.
 
     Returns
     -------
@@ -378,7 +378,7 @@ def one_for_each(name: str, values: object, pairs: Sequence[tuple[Any, ...]]) ->
 
 
 def _may_belong(X: object, value: Any) -> bool:
-    """Whether a value may be the argument of a single set: None, the name of a column, or values by row."""
+    """Whether a value may be the argument of a single set: None, the name of a column, or a value for each row."""
     if isinstance(value, str):  # `frames` does not know a Dask DataFrame, which has columns
         return frames.has_column(X, value) or value in getattr(X, "columns", ())
     return value is None or np.ndim(value) > 0

@@ -25,7 +25,7 @@ def file_folds(data: FileTrainingSet, cv: Any) -> Iterator[tuple[FileTrainingSet
         All rows.
     cv : int or splitter
         Number of folds of a `QueryKFold`, or a splitter, which is given one row for each query, in the order in which
-        they first appear.
+        queries first appear.
 
     Yields
     ------

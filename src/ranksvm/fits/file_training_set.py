@@ -20,7 +20,7 @@ from ranksvm.terms.parts.file_backend import BUFFER_SHARE, FileBackend
 
 __all__ = ["FileTrainingSet", "block_bytes", "check_sample", "file_backend", "file_training_set", "planned_bytes"]
 
-# Minimum number of bytes for a fit.
+# A fit needs at least this many bytes of memory.
 MIN_MEMORY = 8_000_000
 
 
@@ -28,11 +28,12 @@ MIN_MEMORY = 8_000_000
 # memory_limit, never on the memory that happens to be free. They are planned for a third of the limit, because the
 # process may already use the rest.
 PLANNED_SHARE = 1 / 3
-# Planned bytes without a limit. The sample then has the full number of rows for up to 500 float32 features.
+# The number of bytes that is planned for without a limit. The sample then has the full number of rows for up to 500
+# float32 features.
 PLANNED_WITHOUT_LIMIT = 5_000_000_000
 # The share of the memory for the sample; BUFFER_SHARE is the share for blocks.
 SAMPLE_SHARE = 0.3
-# The memory that is planned for blocks is enough for this number of them.
+# Number of blocks that fit together into the memory that is planned for blocks.
 PLANNED_BLOCKS = 8
 
 

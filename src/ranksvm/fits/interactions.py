@@ -1,4 +1,4 @@
-"""A fit with functions of two features: which pairs are added, and how many."""
+"""A fit with functions of two features: the choice of the pairs of features, and of their number."""
 
 import logging
 import threading
@@ -91,7 +91,7 @@ def solve_with_interactions(
 def _extended(
     problem: "AnyProblem", result: SolverResult, pairs: np.ndarray, C: float, interrupted: threading.Event | None
 ) -> "tuple[AnyProblem, SolverResult]":
-    """The solution with functions of further pairs."""
+    """The problem with functions of ``pairs`` of features added, and its solution, which starts from ``result``."""
     if not len(pairs):
         return problem, result
     extended = problem.with_pairs(pairs)

@@ -51,7 +51,7 @@ from ranksvm.terms.protocol import DataTerm
 logger = logging.getLogger("ranksvm.estimators")
 
 # Number of documents ("landmarks") whose kernel functions precondition the exact solver. Measured on MQ2008 (7,903
-# rows) without landmarks, with 100 and with 300:
+# rows) without landmarks, with 100 and with 300 (Q is the kernel matrix):
 # - gamma 2^-5, C 1: 111, 48 and 23 products with Q; 0.66, 0.40 and 0.32 s of CPU time;
 # - gamma 2^-1, C 1: 194, 131 and 98 products; 1.15, 1.01 and 1.09 s;
 # - gamma 2^-1, C 32: 1313, 714 and 514 products; 9.4, 5.8 and 5.1 s.
@@ -143,7 +143,7 @@ def kernel_problem(
 
 
 class KernelProblem(RankSVMProblem):
-    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for one C after another; Q has only rows of queries with pairs.
+    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for successive C; Q is the kernel matrix of the queries with pairs.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ class KernelProblem(RankSVMProblem):
         return self.objective.value_rounding(result.point) > self.tol * result.value
 
     def _switch_to_float64(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
-        """Switch to Q in float64; return the point of a float32 solution, or None if coefficients of 0 are better."""
+        """Switch to Q in float64; return the evaluation of a float32 solution, or None if the function 0 is better."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
         self._earlier_products = self.n_products
@@ -308,7 +308,7 @@ class KernelProblem(RankSVMProblem):
 
     @property
     def _landmark_bytes(self) -> int:
-        """Memory of a landmark's values, and of the data they are computed from."""
+        """Bytes of the kernel values of one landmark, and of the data from which they are computed."""
         return 2 * 8 * len(self.rows)
 
     @property
@@ -510,7 +510,7 @@ KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
 
 
 def _taken(X: Features, rows: np.ndarray) -> Features:
-    """Rows of X; X itself if these are all rows in order."""
+    """The given rows of X; X itself if they are all its rows in order."""
     return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
 
 

@@ -74,7 +74,7 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     """
     device, place = options.device, data.place
     reason = _unable(options.kernel)
-    if reason is None and options.approximation is not None:  # exact kernels have all solvers and losses on a GPU
+    if reason is None and options.approximation is not None:  # a GPU can fit exact kernels with every solver and loss
         reason = reason_against_gpu(options.solver, options.loss)
     if place is not None:
         check_place(device, place, reason)

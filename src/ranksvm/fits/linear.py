@@ -39,18 +39,19 @@ DUAL_ITERATIONS = 60
 SIGNED_HINGE_ITERATIONS = 600
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
-# if a Hessian of all rows costs at most this number of products, as with up to 57 features, or with 136 features,
-# isotropic or not. (With 10,000 rows and C = 1e-4 to 100, "newton" takes 0.5 to 0.9 times as long as "adaptive", which
-# builds a Hessian only once a Hessian is worth its cost.)
+# if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
+# This is so for up to 57 features, and for 136, isotropic or not. (With 10,000 rows and C = 1e-4 to 100, "newton" takes
+# 0.5 to 0.9 times as long as "adaptive", which builds a Hessian only once a Hessian is worth its cost.)
 CHEAP_HESSIAN = 14.5
-# Second, if a Hessian of all rows costs at most the first of these numbers of products and a Hessian of a sample at
-# most the second, as with many rows.
+# Second, if a Hessian of all rows costs at most the first of these numbers of products, and a Hessian of a sample costs
+# at most the second; this is so for many rows.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
-# Solver "auto" uses the dual only if three conditions hold. The queries with pairs have at most this number of rows for
-# each feature.
+# Solver "auto" uses the dual only if three conditions hold. First: the queries with pairs have at most DUAL_ROWS rows
+# for each feature.
 DUAL_ROWS = 1.0
-# The dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, which limits its memory. A cycle
-# over its pairs takes at most DUAL_WORK multiplications for each stored value (most alpha do not change).
+# Second: the dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, which limits its memory.
+# Third: a cycle over its pairs takes at most DUAL_WORK multiplications for each stored value (counted as if every alpha
+# changed, although most do not).
 DUAL_NUMBERS = 4.0
 DUAL_WORK = 64.0
 # With smooth losses, "auto" uses the dual only if documents have at most this many pairs each. With 34 pairs per
@@ -69,7 +70,7 @@ Objective = TypeVar("Objective", bound=LinearObjective)
 
 
 class LinearProblem(RankSVMProblem):
-    """Minimize ``1/2 |w|^2 + C * loss(X w)`` for one data set and one C after another.
+    """Minimize ``1/2 |w|^2 + C * loss(X w)`` on one data set, for successive values of C.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class LinearProblem(RankSVMProblem):
     term : DataTerm
         The loss over these pairs as a function of the weights; see `linear_term`.
     options : LinearOptions
-        The hyper-parameters; solver "auto" uses the cheapest one.
+        The hyper-parameters; with solver "auto", the cheapest solver is used.
     signs : ndarray of int64, shape (n_features,), optional
         Sign of each weight, 0 for any; not with stopping "gradient".
     """
@@ -170,7 +171,7 @@ class LinearProblem(RankSVMProblem):
         *,
         point: Any = None,
     ) -> SolverResult:
-        """The solution for one C, from the variables (dual: alpha) or the point of another solution, if one is given.
+        """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
         If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS` (for the hinge and
         weights of given signs: `SIGNED_HINGE_ITERATIONS`), direct steps take over if there are few rows and no signs,
@@ -230,7 +231,7 @@ class LinearProblem(RankSVMProblem):
 
 
 def device_of(term: DataTerm) -> str | list[str]:
-    """The device of a term.
+    """The device, or the devices, that compute a data term.
 
     Parameters
     ----------
@@ -260,7 +261,8 @@ class SolverChoice(NamedTuple):
     solver : str
         "newton", "adaptive", "tron", "dual" or "direct".
     fraction_of : callable
-        Takes a `Size` and returns the fraction of the rows that explicit Hessians use: solvers may begin with a sample.
+        Takes the `Size` of the data, and returns the fraction of the rows that explicit Hessians use. It is a function
+        because solvers may begin with a sample, whose size differs.
     """
 
     solver: str

@@ -1,4 +1,4 @@
-"""Build the problem of a linear model from its data: term, objective and solver."""
+"""Build the problem of a linear model from its data: the data term (its loss), the objective and the solver."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 
-# A sparse X that stores at least DENSE_PART of all values is converted to a dense array, if it takes a number of
-# bytes within DENSE_BYTES. In a pass, a stored value of a sparse row takes 1.4 ns, any value of a dense row 0.3 ns.
-# (With 52,000 x 44 values, 40 % of them stored, fits take 0.6 to 0.75 times as long.) Below the range it makes no
-# difference.
+# A sparse X that stores at least DENSE_PART of all values is converted to a dense array, if the number of bytes of that
+# array is in the range DENSE_BYTES. In a pass, a stored value of a sparse row takes 1.4 ns, any value of a dense row
+# 0.3 ns. (With 52,000 x 44 values, 40 % of them stored, fits take 0.6 to 0.75 times as long.) Below the range it makes
+# no difference.
 DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
 
@@ -93,7 +93,7 @@ def linear_problem(
 def linear_term(
     data: TrainingSet, loss: LossSpec, solver: str, device: DeviceNames = "cpu", n_fits: int = 1
 ) -> DataTerm:
-    """The data term of a linear model.
+    """The data term of a linear model: the loss over the rows as a function of the weights.
 
     Only this function distinguishes the backends; objectives and solvers use the methods of `DataTerm`.
 

@@ -144,7 +144,7 @@ def _loss_error(loss: object) -> str | None:
 
 
 def check_monotone(monotone: Monotone | None) -> None:
-    """Raise OptionError for a ``monotone`` that is invalid whatever the features are."""
+    """Raise OptionError for a ``monotone`` that is invalid for every data set."""
     if monotone is None:
         return
     if isinstance(monotone, str):

@@ -1,4 +1,4 @@
-"""Linear problems over the parts of a backend, for one C or for several; a round over the parts serves every C."""
+"""Linear problems whose rows a backend holds in parts, for one C or several; each pass over the parts serves all C."""
 
 import threading
 from functools import partial
@@ -35,7 +35,7 @@ class _Sizes(NamedTuple):
 
 
 class PartitionedProblem(LinearProblem):
-    """`LinearProblem` over parts of the rows.
+    """`LinearProblem` for rows that are divided into parts, in a file or on a cluster.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class PartitionedProblem(LinearProblem):
         return ConstrainedObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of, cone=SignCone(signs))
 
     def _choose(self, term: Size) -> None:
-        """Choose Newton's method whenever it can be used: its Hessians come from a sample, and cost no rounds."""
+        """Choose Newton's method whenever it can be used: its Hessians come from a sample, so they need no pass."""
         if self.solver == "auto":
             self.solver = "newton" if _fraction(term) > 0.0 else "tron"
 
@@ -87,10 +87,10 @@ class PartitionedProblem(LinearProblem):
         return PartitionedProblem(self.objective.term.with_backend(backend), self._options, self.signs)
 
     def solve_path(self, Cs: np.ndarray, interrupted: threading.Event | None = None) -> list[SolverResult]:
-        """The solutions for ascending values of C, which share every round.
+        """The solutions for ascending values of C; each pass over the parts serves all of them.
 
-        Each starts from the solution, for the same C, of the problem on the sample. That problem is solved first, for
-        ascending C, each time from its previous solution.
+        First, the problem on a sample of the rows is solved for ascending C, each time from its previous solution. Then
+        the solver for each C starts from the solution on the sample for the same C.
 
         Parameters
         ----------

@@ -20,8 +20,8 @@ from ranksvm.losses import Pairs
 from ranksvm.solvers import SolverResult, Status, adaptive, interruptible, newton, plain_tron, tron
 from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 
-# BLAS uses one thread anyway for products of vectors up to this length, and has no other work if it factorizes no
-# Hessian. (Limiting its threads takes 50 us, a tenth of the smallest fits.)
+# A fit need not limit the threads of BLAS if it factorizes no Hessian and its vectors have at most this length: for
+# their products, BLAS uses one thread by itself. (Limiting the threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
 NOTHING_LEARNT = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
@@ -36,7 +36,7 @@ def interruptible_if(wanted: bool) -> AbstractContextManager[threading.Event | N
 
 
 class RankSVMProblem:
-    """Minimize ``1/2 |f|^2 + C * loss(scores)`` for one data set and one C after another; a subclass defines f.
+    """Minimize ``1/2 |f|^2 + C * loss(scores)`` on one data set, for successive values of C; a subclass defines f.
 
     A subclass sets ``objective`` and ``solver`` ("newton", "adaptive" or "tron").
 
@@ -45,7 +45,7 @@ class RankSVMProblem:
     data : TrainingSet
         The data.
     pairs : ComparablePairs or PairList
-        Their pairs, over the rows of the objective.
+        The pairs of the data, with the row numbers of the objective, which may omit queries without pairs.
     options : FitOptions
         The hyper-parameters.
     """
@@ -114,7 +114,7 @@ class RankSVMProblem:
         return replace(result, width=objective.width)
 
     def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
-        """Run the solver from some variables, ``warm`` if they belong to another solution."""
+        """Run the solver from the variables ``begin``; ``warm`` says whether these belong to another solution."""
         if self.solver == "newton":
             return self.newton(self.objective, begin, warm_start=warm, **options)
         if self.solver == "adaptive":

@@ -81,7 +81,7 @@ class TrainingArguments:
         }
 
     def check_pairs(self, selection: str, weighting: str) -> None:
-        """Raise an error if labels, pairs and the options of pairs contradict each other."""
+        """Raise an error if labels, pairs, and the selection and weighting of pairs contradict each other."""
         if self.event is not None:
             if self.pairs is not None:
                 raise DataError("event says which times in y are observed: give y, not pairs.")
@@ -202,7 +202,7 @@ class ListedPairs:
     options: dict[str, Any]
 
     def groups(self) -> np.ndarray:
-        """An id for each pair, the same for pairs that have to stay together in folds: see `groups_of_pairs`."""
+        """An id for each pair; pairs with the same id must be in the same fold: see `groups_of_pairs`."""
         return groups_of_pairs(self.queries, *self.rows.T)
 
     def taken(self, numbers: np.ndarray) -> PairList:

@@ -36,8 +36,9 @@ CPU_PASS, CPU_BYTE, CPU_ROW, CPU_MULTIPLICATION = 4e-5, 1.0e-10, 1.7e-8, 3.5e-11
 THREADS = 0.77
 
 # The same for additive models: passes for smooth losses and for the hinge, and CPU seconds for each byte of X and of
-# the codes. CODED_READ_RATIO: as READ_RATIO. (For 720,033 x 136 float32 features of 32 levels an evaluation took 130
-# and 25 ms on 2 and 16 threads of a Xeon, and 1.5 ms on an H100; fits with the squared hinge took 27 passes.)
+# the codes. CODED_READ_RATIO: the READ_RATIO (see below) of additive models. (For 720,033 x 136 float32 features of 32
+# levels an evaluation took 130 and 25 ms on 2 and 16 threads of a Xeon, and 1.5 ms on an H100; fits with the squared
+# hinge took 27 passes.)
 SMOOTH_ADDITIVE, HINGE_ADDITIVE = 25.0, 60.0
 CPU_CODED_BYTE, CODED_READ_RATIO = 2.7e-10, 10.0
 
@@ -48,12 +49,12 @@ PRODUCTS = 100.0
 # in addition for each feature. On two threads the triangle took 2.9 s for an rbf kernel of 46 features, and 0.76 s for
 # a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
-# Seconds of an exact fit, for each row, that more threads hardly reduce: on the CPU, and on the host of a GPU. On an
-# H100 and 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02 to 0.4 s on the GPU
-# (benchmarks/results/gpu.md).
+# Seconds for each row that an exact fit takes in addition, which more threads hardly reduce: on the CPU, and on the
+# host of a GPU. On an H100 and 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02
+# to 0.4 s on the GPU (benchmarks/results/gpu.md).
 CPU_KERNEL_ROW, GPU_KERNEL_ROW = 1e-4, 4e-5
 
-# Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: an evaluation's reading of X,
+# Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: reading X in an evaluation,
 # as a multiple of a plain reading. VISIT_RATIO: the computation for a pair with its level and weights ("visit"), as a
 # multiple of a plain visit. Not yet measured: MULTIPLICATION, of float64, as a multiple of a plain visit; and
 # EXPONENTIAL, as a multiple of a multiplication. COMPILATION and COMPILATION_OF_KERNELS: the compilation for a fit, as
@@ -96,7 +97,7 @@ class Work(NamedTuple):
     read, moved : float
         Bytes that a GPU reads in a pass, and bytes that are copied to the GPU and back in a pass.
     visits : float
-        Visits of pairs, or equivalent work, in all passes.
+        Number of times that pairs are visited in all passes, including other work in this unit.
     rows : float
         Number of rows that the host puts in the order of the GPU.
     resident : float
@@ -283,7 +284,7 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
 
 
 def _visits_of_pass(pairs: Pairs) -> float:
-    """Visits of pairs in a pass: each pair is visited from both documents, unless the host sweeps its query."""
+    """Visits of pairs in a pass: each pair is visited from both documents, unless the host handles its query."""
     n_pairs = pairs.n_pairs if isinstance(pairs, PairList) else int(pairs.pairs_per_query[~is_long(pairs)].sum())
     return 2.0 * VISIT_RATIO * n_pairs
 

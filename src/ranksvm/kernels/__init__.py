@@ -1,4 +1,4 @@
-"""Mercer kernels, the matrix of all pairs of documents, and features that approximate it."""
+"""Mercer kernels, the matrix of kernel values of all pairs of documents, and features that approximate it."""
 
 from ranksvm.kernels.definiteness import check_definite, check_precomputed, may_be_indefinite
 from ranksvm.kernels.features import FOURIER_KERNELS, FeatureMap, FourierFeatures, NystroemFeatures, whitening

@@ -11,13 +11,13 @@ from ranksvm.kernels.tiles import ROUND_OFF
 
 __all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
 
-# Rows of the block whose eigenvalues are computed, and steps of Lanczos' method.
+# Number of rows of the block whose eigenvalues are computed, and number of steps of Lanczos' method.
 SAMPLE_ROWS = 500
 LANCZOS_STEPS = 15
 # Rounding n x n values with a relative error e moves eigenvalues by up to e sqrt(n) times the largest. This e allows
 # for float32, and for values that come from sums in float32.
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
-# Rows and columns compared at a time.
+# Number of rows and of columns that are compared at a time.
 TILE = 512
 
 
@@ -74,7 +74,7 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
 
 
 def _first_fault(K: np.ndarray, top: int, roots: np.ndarray, slack: float) -> str | None:
-    """The error of the first invalid value in some rows, in columns up to the diagonal."""
+    """The error message for the first invalid value in some rows, up to the diagonal; None if all are valid."""
     rows = slice(top, min(top + TILE, len(K)))
     for left in range(0, rows.stop, TILE):
         columns = slice(left, min(left + TILE, len(K)))

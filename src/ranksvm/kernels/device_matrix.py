@@ -19,11 +19,11 @@ __all__ = ["DeviceKernelMatrix", "DeviceLinearMatrix", "device_matrix"]
 
 logger = logging.getLogger("ranksvm.kernels")
 
-# Share of the free memory that Q leaves to vectors, and bytes of the rows that are computed at a time if not all rows
-# fit.
+# Share of the free memory that Q leaves to vectors; and, if not all rows of Q fit, the number of bytes of the rows that
+# are computed at a time.
 LEFT_SHARE = 1 / 16
 BLOCK_BYTES = 256 << 20
-# Bytes of the sums of blocks of X' b.
+# Maximum number of bytes of the partial sums of ``X' b``, one for each block of threads.
 SUMS_BYTES = 64 << 20
 
 

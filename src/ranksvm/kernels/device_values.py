@@ -23,7 +23,8 @@ __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features
 # Values of `Function::kind` in documents.hpp: the function that is applied to a sum over the features. For kernels that
 # are not listed it is 0, the identity.
 KINDS = {"rbf": 1, "laplacian": 2, "poly": 3, "cos": 4, "sin": 5}
-# Bytes of the documents, and of the basis functions' values, that are on the device at once while it computes features.
+# Number of bytes of documents, and of values of basis functions, that are on the device at once while it computes
+# features.
 CHUNK_BYTES = 256 << 20
 
 # A function that computes values on the device from documents on the host, and writes them to the array document by
@@ -106,10 +107,10 @@ class BlockSource(Protocol):
     """Source of rows of a kernel matrix on a device."""
 
     def fill(self, start: int, stop: int, out: DeviceArray) -> None:
-        """The rows ``start .. stop``, row by row."""
+        """Write the rows ``start`` to ``stop - 1`` to ``out``, row by row."""
 
     def rows(self, positions: np.ndarray, out: DeviceArray) -> None:
-        """The rows of these positions."""
+        """Write the rows of these positions to ``out``."""
 
 
 class DocumentValues:

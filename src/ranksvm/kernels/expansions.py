@@ -137,7 +137,7 @@ class KernelsOf:
         return self.kernel.documents(X, self._center)
 
     def submatrix(self, some: slice, others: slice) -> np.ndarray:
-        """Kernel values of some of the documents with others of them.
+        """Kernel values of some of the documents z with others of the documents z.
 
         Parameters
         ----------

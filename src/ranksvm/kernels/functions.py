@@ -15,9 +15,9 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["KERNELS", "Documents", "Kernel", "kernel_named", "refuse_infinite"]
 
-# Rows whose diagonal values are computed by one call of a callable.
+# Number of rows whose diagonal values are computed by one call of a callable.
 CALLABLE_ROWS = 64
-# Rows raised to a power at a time: the bases stay in cache and do not form a second matrix.
+# Number of rows of values that are raised to a power at a time: the copy of their bases then stays in cache.
 POWER_ROWS = 8
 # A squared distance that is computed from products has an error of up to about DISTANCE_ROUND_OFF times the squared
 # norms. If this error changes an exponent of rbf by more than EXPONENT_ROUND_OFF, the distance is recomputed from
@@ -153,7 +153,7 @@ class Kernel:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def center(self, X: Features) -> np.ndarray | None:
-        """The mean of the documents, to be subtracted for accuracy: it does not affect a kernel of differences.
+        """The mean of the documents, to be subtracted for accuracy, which changes no difference of documents.
 
         Parameters
         ----------
@@ -186,13 +186,13 @@ class Kernel:
         """
         rows = _in_float64(X if center is None else X - center)
         if self.name == "cosine" and rows.shape[0]:  # scikit-learn refuses arrays without rows
-            from sklearn.preprocessing import normalize  # takes longer to load than most models to fit
+            from sklearn.preprocessing import normalize  # loading it takes longer than fitting most models
 
             rows = normalize(rows)
         return Documents(rows, _squared_norms(rows))
 
     def values(self, X: Documents, Z: Documents, out: np.ndarray) -> None:
-        """Values for every document of X with every one of Z, into an array.
+        """Write the values of the kernel for every document of X with every document of Z to an array.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Kernel:
         Parameters
         ----------
         n_features : int
-            Features of a document.
+            Number of features of a document.
         largest_square : float
             Largest squared norm of a document, in the form of `documents`.
 
@@ -310,7 +310,7 @@ class Kernel:
         values = self.function(X.rows, Z.rows, **self.parameters)
         shape = len(X), len(Z)
         try:
-            # products of sparse documents are sparse
+            # the callable may return a sparse matrix, such as a product of sparse documents
             values = np.asarray(values.toarray() if is_sparse(values) else values, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(

@@ -21,9 +21,9 @@ CANDIDATES = 1 << 16
 # with all candidates are computed at a time.
 BLOCK_ROWS = 1024
 BATCH = 32
-# Leverage scores refer to a number of leading eigenvalues: this fraction of the number of landmarks. A proof of the
-# bound needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of different
-# sizes, a quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
+# Leverage scores depend on a number of leading eigenvalues: this fraction of the number of landmarks. The proof of a
+# bound on the error needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of
+# different sizes, a quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
 # With at most this number of rows the recursion starts with the whole matrix.
 MIN_ROWS = 32
@@ -173,7 +173,8 @@ def _by_leverage(
         drawn = random.random_sample(size) < chance
         if size < X.shape[0] and drawn.any():
             sample, weights = np.flatnonzero(drawn), 1.0 / chance[drawn]
-    # The rows with the shortest exponential times, the scores being their rates: a weighted draw without replacement.
+    # A weighted draw without replacement: each row gets an exponential random time with its score as the rate, and the
+    # rows with the shortest times are drawn.
     times = random.standard_exponential(len(scores))
     times = np.divide(times, scores, out=np.full(len(times), np.inf), where=scores > 0.0)
     return np.argsort(times, kind="stable")[:n_landmarks]

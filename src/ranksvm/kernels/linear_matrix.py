@@ -12,14 +12,14 @@ from ranksvm.losses.round_off import growth
 
 __all__ = ["LinearKernelMatrix"]
 
-# Columns of the tiles in which single columns are computed.
+# Number of columns of the tiles in which `columns` and `submatrix` compute values of Q.
 WIDTH = 512
-# Bytes of X above which threads save time.
+# From this number of bytes of X on, several threads save time.
 WORTH_THREADS = 1 << 20
 
 
 class LinearKernelMatrix:
-    """Matrix of the products of documents, ``Q b = X (X' b)``.
+    """Matrix of the inner products of documents, ``Q b = X (X' b)``.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class LinearKernelMatrix:
     Attributes
     ----------
     n_rows : int
-        Rows of Q.
+        Number of rows of Q.
     n_products : int
         Number of products so far.
     product_bytes : int

@@ -21,7 +21,7 @@ class KernelMatrix(Protocol):
     Attributes
     ----------
     n_rows : int
-        Rows (and columns) of Q.
+        Number of rows (and columns) of Q.
     n_products : int
         Number of products with Q so far.
     product_bytes : int

@@ -8,7 +8,7 @@ from ranksvm.losses.round_off import growth
 
 __all__ = ["MeasuredProducts"]
 
-# Columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
+# Number of columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
 # The error of a product is measured with all columns if there are at most MEASURED_ROWS rows, otherwise with
 # DRAWN_COLUMNS random columns (a fiftieth of the values of 8,000 rows). The maximum over random columns is multiplied
@@ -19,9 +19,9 @@ EXACT_TERMS = 60
 
 
 class MeasuredProducts:
-    """Base of stored kernel matrices: the diagonal, the error of rounding, and bounds on the error of a product.
+    """Base class of stored kernel matrices: it computes the diagonal, and errors of rounding and of products.
 
-    A subclass has `columns`, the values that its products use.
+    A subclass implements `columns`, which returns the values that its products use.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MeasuredProducts:
     Attributes
     ----------
     n_rows : int
-        Rows of Q.
+        Number of rows of Q.
     n_products : int
         Number of products so far.
     largest : float

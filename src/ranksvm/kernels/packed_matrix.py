@@ -12,12 +12,14 @@ from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
 
 __all__ = ["PackedKernelMatrix"]
 
-# Columns of the tiles in which values are computed; the narrower ones are for small matrices and small memory.
+# Possible numbers of columns of the tiles in which values are computed; narrow tiles are for small matrices and small
+# memory.
 WIDTHS = (2048, 1024, 512, 256, 128, 64)
 # Share of the memory that tiles may use before they become narrower.
 TILES_SHARE = 0.25
-# Number of ranges of panels that threads share, each with its own sums: enough that no thread waits long for another.
-# The number is the same for any small number of threads, so that the products are then equal bit by bit.
+# Number of ranges of panels (groups of consecutive rows) that threads share, each with its own sums: enough that no
+# thread waits long for another. The number is the same for any small number of threads, so that the products are then
+# equal bit by bit.
 TASKS = 16
 TASKS_PER_THREAD = 4
 VALUES_PER_TASK = 1 << 17
@@ -43,7 +45,7 @@ class PackedKernelMatrix(MeasuredProducts):
     Attributes
     ----------
     n_rows : int
-        Rows of Q.
+        Number of rows of Q.
     n_products : int
         Number of products so far.
     product_bytes : int

@@ -11,7 +11,7 @@ from ranksvm.kernels.expansions import KernelsOf
 
 __all__ = ["Pruning", "smallest_terms"]
 
-# Kernel values computed at a time by a thread: this number of terms with this number of others.
+# A thread computes the kernel values of BLOCK_TERMS terms with BLOCK_OTHERS other terms at a time.
 BLOCK_TERMS, BLOCK_OTHERS = 256, 4096
 # Sums of products of terms have errors up to about this multiple of the sum of their absolute values.
 ROUND_OFF = 4 * np.finfo(np.float64).eps
@@ -30,7 +30,7 @@ class Pruning:
     n_support : int
         Number of terms left.
     norm : float
-        Norm of the function before, in the kernel's RKHS.
+        Norm of the function before terms were dropped, in the kernel's RKHS.
     distance : float
         Norm of the dropped terms in the RKHS: the change of the function, up to round-off.
     score_change : float or None

@@ -17,8 +17,9 @@ __all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
 
 Task = TypeVar("Task")
 
-# Rows of a tile, and of a panel of stored values. The squares on the diagonal are stored completely, which costs a
-# share HEIGHT / n_rows of the memory and of the time of a product.
+# Number of rows of a tile (a block of values that are computed together), and of a panel (consecutive rows of stored
+# values). The squares on the diagonal are stored completely, which costs a share HEIGHT / n_rows of the memory and of
+# the time of a product.
 HEIGHT = 64
 # Sparse documents are converted to dense ones, tile by tile, if they store a larger share of their values than this.
 # Measured with 46 to 1,000 features: sparse products are faster up to shares of 0.05 to 0.1, and so are sparse
@@ -38,7 +39,7 @@ class ValueSource(Protocol):
     name : str
         Name of the kernel, for messages.
     n_rows : int
-        Rows (and columns) of the matrix.
+        Number of rows (and columns) of the matrix.
     parallel : bool
         Whether several threads may use it at a time.
     row_bytes, value_bytes : int
@@ -52,7 +53,7 @@ class ValueSource(Protocol):
     value_bytes: int
 
     def ready(self, rows: slice | np.ndarray) -> Any:
-        """Some rows prepared for `values`; may be sliced."""
+        """Some rows prepared for `values`; the result can be sliced by rows."""
 
     def values(self, rows: Any, columns: Any, out: np.ndarray) -> None:
         """``out = Q[rows, columns]`` in float64, for prepared rows and columns."""
@@ -117,7 +118,7 @@ class Tiles:
     dtype : dtype
         Type to which they are rounded.
     width : int
-        Columns of a tile, a multiple of `HEIGHT`.
+        Number of columns of a tile, a multiple of `HEIGHT`.
 
     Raises
     ------
@@ -250,7 +251,7 @@ class Tiles:
 
 
 def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice, slice]]:
-    """Rows and columns of the tiles of some panels: between two columns, and up to the diagonal."""
+    """Rows and columns of the tiles between two rows and between two columns, on and below the diagonal."""
     for start in range(top, bottom, HEIGHT):
         rows = slice(start, min(start + HEIGHT, bottom))
         if left < start:

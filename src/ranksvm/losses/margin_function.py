@@ -11,7 +11,7 @@ from ranksvm.losses.round_off import OPERATIONS, LossRoundOff, growth
 
 __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
-# Pairs that are visited at a time; they need a few arrays of this length.
+# Number of pairs that are visited at a time, which takes a few arrays of this length.
 CHUNK_PAIRS = 1 << 17
 # Active pairs (16 bytes each) are stored between products if the data have at most this number of pairs.
 KEPT_PAIRS = 1 << 22
@@ -48,7 +48,7 @@ class FunctionState:
     Attributes
     ----------
     active : dict
-        Pairs of a range of queries with their curvature, if these are stored.
+        For each range of queries: its active pairs and their curvature, if they are stored.
     """
 
     def __init__(self, scores: np.ndarray):
@@ -188,7 +188,7 @@ class FunctionLoss:
 
 
 def complaint_about(function: object) -> str | None:
-    """The error of a function of the margin, found by testing it at some margins; None if there is none.
+    """What is wrong with a function of the margin, found by testing it at some margins; None if nothing is.
 
     Parameters
     ----------

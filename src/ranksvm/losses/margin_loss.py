@@ -1,4 +1,4 @@
-"""Base of the losses of the margin: the Hessian is a multiple of a graph Laplacian."""
+"""Base class of losses that are functions of the margin, whose Hessian is a multiple of a graph Laplacian."""
 
 import copy
 from functools import reduce
@@ -47,7 +47,7 @@ class PairSums(Protocol[State]):
 
     @property
     def lengths(self) -> SumLengths:
-        """Numbers of terms of the sums."""
+        """How many terms the sums have."""
 
     def new_state(
         self, ring: bool, near: State | None = None, n_threads: int = 1, scores: np.ndarray | None = None
@@ -59,14 +59,14 @@ class PairSums(Protocol[State]):
 
 
 class SweepState:
-    """The pairs at which the loss is curved at one score vector, never listed.
+    """The pairs at which the loss is curved at one score vector, stored without a list of pairs.
 
     Parameters
     ----------
     pairs : ComparablePairs
         The pairs of the data set.
     ring : bool
-        Whether there is an inner window.
+        Whether there is an inner window of margins, in which the loss is linear (see ``inner``).
     near : SweepState, optional
         The state of an evaluation at similar scores; sorting begins from its order.
     n_threads : int
@@ -137,7 +137,7 @@ class SweepSums:
 
     @cached_property
     def lengths(self) -> SumLengths:
-        """Numbers of terms of the sums."""
+        """How many terms the sums have."""
         pairs, sizes = self.pairs, np.diff(self.pairs.pointers)
         if self.function or not pairs.n_swept:
             most = int(pairs.pairs_per_query.max(initial=0))
@@ -204,7 +204,7 @@ class ListSums:
 
     @cached_property
     def lengths(self) -> SumLengths:
-        """Numbers of terms of the sums."""
+        """How many terms the sums have."""
         most = int(self.pairs.pairs_per_query.max(initial=0))
         return SumLengths(most, most + self.pairs.n_queries)
 
@@ -250,13 +250,13 @@ class MarginLoss:
     name: ClassVar[str]
     # number of the function of _compiled/margin_functions.hpp; 0 for a loss that is curved in a window of margins only
     function: ClassVar[int] = 0
-    # whether the loss is linear beyond an inner window
+    # whether there is an inner window of margins, in which the loss is linear
     ring: ClassVar[bool] = False
     # whether its width is a smoothing, to be reduced until the target problem is solved
     smoothed: ClassVar[bool] = False
     # whether minus its derivative is the probability of the opposite order, so that scores need no calibration
     probabilistic: ClassVar[bool] = False
-    # initial widths: without and with the solution of a similar problem
+    # initial widths, if no solution of a similar problem is known and if one is
     first_width: ClassVar[float | None] = None
     warm_width: ClassVar[float | None] = None
 
@@ -358,7 +358,7 @@ class SmoothLoss(MarginLoss):
     """
 
     def curvature(self, width: float | None = None) -> float:
-        """1: the second derivatives are weights of the Laplacian."""
+        """Return 1, because the second derivatives are in the weights of the Laplacian."""
         return 1.0
 
     def _reach(

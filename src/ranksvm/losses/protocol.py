@@ -12,7 +12,7 @@ __all__ = ["LossSums", "PairwiseLoss", "Pairs", "QueryOperator"]
 
 
 class Pairs(Protocol):
-    """Pairs of documents of one query, in either form: `ComparablePairs` or `PairList`."""
+    """Pairs of documents, the two of a pair from the same query: `ComparablePairs` or `PairList`."""
 
     pointers: np.ndarray
     pairs_per_query: np.ndarray
@@ -20,7 +20,7 @@ class Pairs(Protocol):
 
     @property
     def rows(self) -> np.ndarray | None:
-        """Row of each position (int64 array); None if each position is the number of its row."""
+        """Row at each position (place in the order by query), int64; None if every position is its row number."""
 
     @property
     def n_queries(self) -> int:
@@ -40,31 +40,31 @@ class Pairs(Protocol):
 
     @property
     def gain_parts(self) -> tuple[ComparablePairs, ...]:
-        """The same pairs with two other weights, if their weights are differences of gains; otherwise ().
+        """If the weights are differences of gains: the same pairs twice, with two other weights; otherwise ().
 
         The first has the gains of the preferred documents as weights, the second the gains of the others.
         """
 
     def comparable(self) -> tuple["Pairs", np.ndarray]:
-        """The same pairs over the rows of queries that have pairs, numbered by position; and these rows."""
+        """The same pairs, over only the rows of queries that have pairs, numbered by position; and these rows."""
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The pairs of a range of queries, listed about ``limit`` at a time."""
 
     def of_queries(self, queries: np.ndarray) -> Any:
-        """The pairs of some queries, by ascending numbers."""
+        """The pairs of some queries, which are given by ascending numbers."""
 
     def renumbered(self) -> "Pairs":
         """The same pairs with rows numbered by position."""
 
     def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple["Pairs", np.ndarray]:
-        """A sample of the pairs on about ``n_rows`` rows of ``n_queries`` or more, and the positions of the rows."""
+        """A sample of the pairs, on about ``n_rows`` rows of at least ``n_queries`` queries; the rows' positions."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Which positions are preferred to another one, and which have another one preferred to them."""
 
     def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The pairs of one query, or of ``first .. last``, as a list: preferred and other positions, weights."""
+        """List the pairs of query ``first``, or of queries ``first`` to ``last - 1``: preferred, other, weights."""
 
 
 class LossSums(NamedTuple):
@@ -90,7 +90,7 @@ class LossSums(NamedTuple):
 
 
 class QueryOperator(Protocol):
-    """A map of vectors over rows that treats queries one by one.
+    """A map from a vector over the rows to another one; what it does in one query does not depend on other queries.
 
     The operator of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the
     features; any other callable works as well.
@@ -99,13 +99,13 @@ class QueryOperator(Protocol):
     def __call__(
         self, first: int, last: int, v_range: np.ndarray, u_range: np.ndarray, /
     ) -> tuple[float, float, float]:
-        """Write ``u = f(v)`` for the queries ``first .. last``; returns the three `LossSums`."""
+        """Write ``u = f(v)`` for the queries ``first`` to ``last - 1``; return the three numbers of `LossSums`."""
 
 
 class PairwiseLoss(Protocol):
     """A sum over the pairs of a convex function of the margin ``s_i - s_j``.
 
-    Every method works on the queries ``first .. last``; arrays named ``*_range`` hold the rows of those queries only,
+    Methods work on the queries ``first`` to ``last - 1``; arrays named ``*_range`` hold the rows of those queries only,
     so that callers can go through the data in blocks and on several threads. An evaluation stores the active pairs at
     one score vector in a state, for the products that follow. A loss has no other state: ``width`` is the width of
     a Huberized hinge, and None for losses without a width.
@@ -138,7 +138,7 @@ class PairwiseLoss(Protocol):
     ) -> LossRoundOff:
         """Bounds on the round-off of a loss with these sums, if the margins have errors of up to ``margin_error``.
 
-        If ``tight``, the bounds are tighter and cost a sweep over the pairs.
+        If ``tight``, the bounds are tighter, and cost another pass over the pairs.
         """
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:

@@ -41,7 +41,7 @@ def margin_error_bound(score: float, n_entries: int, more: float = 0.0) -> float
     n_entries : int
         Number of products that are added up for a score.
     more : float
-        Further relative errors of the scores, in units of round-off.
+        Additional relative error of the scores, in units of round-off.
 
     Returns
     -------
@@ -52,12 +52,12 @@ def margin_error_bound(score: float, n_entries: int, more: float = 0.0) -> float
 
 
 class SumLengths(NamedTuple):
-    """Numbers of terms of the sums over pairs.
+    """How many terms the sums over pairs have.
 
     Attributes
     ----------
     of_document : int
-        Maximum number of terms of a sum over the pairs of one document, in queries that are not swept.
+        Maximum number of terms of a sum over the pairs of one document, in queries whose pairs are visited one by one.
     of_all : int
         Maximum number of terms of a sum over all pairs: the terms of one query, plus the number of queries.
     swept : int

@@ -41,14 +41,14 @@ class ShiftedHuberHinge:
     2`` beyond; and ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs
     minus the minimum of the second.
 
-    See `PairwiseLoss` for the methods. Every pair is visited, by rows of blocks, in time O(n_pairs).
+    See `PairwiseLoss` for the methods. Every pair is visited, one row of a block after another, in time O(n_pairs).
 
     Parameters
     ----------
     pairs : ComparablePairs
         All pairs implied by labels.
     blocks : PairBlocks
-        Their blocks.
+        For each query, its block: the matrix of the preferred by the other documents of its pairs.
     C : float
         Weight of a pair.
     lam : float

@@ -1,4 +1,4 @@
-"""Sums over a click log: propensities and clicks less offsets, of rows and documents; errors of estimates from them."""
+"""Sums over a click log, by document: propensities, and clicks minus offsets; and errors of estimates from them."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -35,7 +35,8 @@ __all__ = [
     "weight_facts",
 ]
 
-# The relevance of a document is shrunk toward the mean of all documents, which has the weight of this much exposure.
+# The relevance of a document is shrunk toward the mean of all documents, as if the mean had been observed at the
+# document with this much exposure.
 _PRIOR = 1.0
 # number of first ranks of the new ranker whose documents `Support` looks for in the lists of the log
 _FIRST = 10
@@ -57,18 +58,18 @@ class LogBlock(Protocol):
         """Number of rows."""
 
     def rows(self, data: "RankingData") -> np.ndarray:
-        """The row of the data for each row."""
+        """For each row of the log, its row in the data."""
 
 
 class Log(Protocol):
     """Either kind of log: `ClickLog` or `ClickLogFile`."""
 
     def blocks(self) -> Iterator[LogBlock]:
-        """The log in parts."""
+        """The log, in blocks of whole impressions."""
 
 
 class RankBias(Protocol):
-    """Propensities and offsets of ranks: `PositionBias`."""
+    """Click probability at each rank, ``propensity * relevance + offset``: `PositionBias`."""
 
     @property
     def clip(self) -> float:
@@ -120,7 +121,7 @@ def gains(log: LogBlock, bias: Bias) -> np.ndarray:
 
 
 def clip_of(bias: Bias) -> float:
-    """Limit of the exposures; 0 limits nothing."""
+    """Lower limit of the mean exposures; 0 if there is none."""
     return 0.0 if bias is None or isinstance(bias, str) else bias.clip
 
 
@@ -267,7 +268,7 @@ class Deviation:
 
 
 class Residuals:
-    """Sums of squares of the errors that the clicks of each impression add to estimates, without the errors of queries.
+    """For each estimate, the squared errors due to clicks, summed over impressions; the choice of queries adds others.
 
     The error of a query's estimate is a sum over its impressions of ``click - offset - propensity r(d)`` times
     derivatives of the estimate. r(d) is the relevance by the other impressions, shrunk to the mean of all documents: if
@@ -283,7 +284,7 @@ class Residuals:
         self.squares = np.zeros(len(slopes))
 
     def add(self, block: LogBlock, rows: np.ndarray) -> None:
-        """Add the impressions of a block; ``rows`` has the row of the data for each of its rows."""
+        """Add the impressions of a block; ``rows`` has, for each row of the block, its row in the data."""
         sums, propensity, gain = self._sums, propensities(block, self._bias), gains(block, self._bias)
         others = (sums.gain[rows] - gain + _PRIOR * self._mean) / (sums.exposure[rows] - propensity + _PRIOR)
         residual = gain - propensity * others
@@ -294,7 +295,7 @@ class Residuals:
 
 
 class Support:
-    """The documents at the first ranks of the new ranker that users could see in any list, or in each ranker's lists.
+    """Which documents at the new ranker's first ranks users could see, in any list and in the lists of each ranker.
 
     Documents are weighted by the DCG discount of their rank and the number of impressions of their query.
     """
@@ -310,7 +311,7 @@ class Support:
         self._names: list[Any] = []
 
     def add(self, block: LogBlock, rows: np.ndarray) -> None:
-        """Add the impressions of a block; ``rows`` has the row of the data for each of its rows."""
+        """Add the impressions of a block; ``rows`` has, for each row of the block, its row in the data."""
         if block.ranker is None:
             return
         self._names = block.ranker_names

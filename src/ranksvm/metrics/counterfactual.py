@@ -62,8 +62,8 @@ class CounterfactualEstimate(Tabular):
     top_share : float
         Share of the weight in the top 1 % of the clicks; near 0.01 if all weigh the same.
     unseen_share : float
-        Share of the first ten ranks of the new ranker whose documents no list of their query ever showed, so that there
-        are no clicks on them. Ranks are weighted by their DCG discount, queries by their number of impressions. NaN
+        Share of the new ranker's first ten ranks that hold documents without clicks, because no list of the query ever
+        showed them. Ranks are weighted by their DCG discount, queries by their number of impressions. NaN
         without ``data``.
     unseen_by_ranker : dict of str to float
         Ranker of the log -> the share of these ranks whose documents its lists never showed. Empty without ``data``, or
@@ -177,11 +177,12 @@ def estimate(
 
     Let ``r(d)`` be the relevance of a document d of a query: the probability that a user clicks on it once its rank is
     examined. Let the exposure ``rho(d)`` be the mean, over the impressions of the query by all rankers, of the
-    propensity of the rank at which d was shown, or 0 if it was not shown. Then ``r(d)`` is estimated by the mean over
-    the same impressions of ``click - offset``, or 0 if it was not shown, divided by ``rho(d)``: the policy-aware
-    estimator (Oosterhuis & de Rijke, "Policy-aware unbiased learning to rank for top-k rankings", SIGIR 2020). It is
-    unbiased if the propensities are right and ``rho(d) > 0``. Let g be the rank that the new ranker gives to a document
-    among all documents of its query. The metrics are:
+    propensity of the rank at which d was shown, or 0 if it was not shown. For one impression, let the gain of d be
+    ``click - offset``, or 0 if d was not shown; the offset of a rank is the constant part of its click probability
+    (`PositionBias.offset`, 0 without trust bias). Then ``r(d)`` is estimated by the mean gain over the same
+    impressions, divided by ``rho(d)``: the policy-aware estimator (Oosterhuis & de Rijke, "Policy-aware unbiased
+    learning to rank for top-k rankings", SIGIR 2020). It is unbiased if the propensities are right and ``rho(d) > 0``.
+    Let g be the rank that the new ranker gives to a document among all documents of its query. The metrics are:
 
     - ``"dcg@k"``: mean over impressions of the sum of ``r(d) / log2(1 + g)`` over ``g <= k``.
     - ``"mrr@k"``: mean of 1 / g of the first relevant document: the sum of ``r(d) / g`` times the product of ``1 -
@@ -201,9 +202,9 @@ def estimate(
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for
       unbiased learning to rank", TOIS 2023): r(d) is a regression m(d), plus the mean over the impressions of the query
       of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance`` if given.
-      Otherwise it is the number of clicks of a document divided by its exposure, shrunk toward the mean of all
-      documents. The estimate of r(d) differs from ``"ips"`` only for documents that were never shown, or whose exposure
-      is clipped.
+      Otherwise it is the sum of ``click - offset`` divided by the sum of the propensities, shrunk toward the mean of
+      all documents. The estimate of r(d) differs from ``"ips"`` only for documents that were never shown, or whose
+      exposure is clipped.
 
     Intervals are based on the normal distribution. They treat propensities as known, and do not include the uncertainty
     of estimated ones. Conditional on the lists shown, the exposures are known numbers. The variance has two parts: the

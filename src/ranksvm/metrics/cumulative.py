@@ -75,7 +75,7 @@ class CumulativeMetrics:
         self._n_queries = 0
         self._waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray | None]] = []
         self._n_waiting_rows = 0
-        self._marks: list[int] = []  # numbers of queries
+        self._marks: list[int] = []  # number of queries at each mark since the last evaluation
         self._marked: list[tuple[int, np.ndarray]] = []
 
     def add(self, y: ArrayLike, scores: ArrayLike, docid: ArrayLike | None = None) -> None:
@@ -116,7 +116,7 @@ class CumulativeMetrics:
         self._marks.append(self._n_queries)
 
     def take_marked(self) -> list[tuple[int, np.ndarray]]:
-        """Numbers of queries at each `mark` since the last call, and the sums after them (as in `state`)."""
+        """For each `mark` since the last call: the number of queries until then, and their sums (as in `state`)."""
         self._measure()
         # no query was added after these marks: their sums are the current ones
         self._marked += [(n_queries, self._sums.copy()) for n_queries in self._marks]

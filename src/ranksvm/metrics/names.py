@@ -10,7 +10,7 @@ from ranksvm.metrics.definitions import METRICS, AtCutoff, ConcordanceIndex, Met
 
 __all__ = ["ACCURACY", "CONCORDANCE", "DEFAULT_METRIC", "metrics_at", "only_metric", "parse_metric", "parse_metrics"]
 
-# The metric of labels by which `score`, `eval_set` and searches evaluate by default.
+# The metric that `score`, `eval_set` and searches use by default if there are labels.
 DEFAULT_METRIC = "ndcg@10"
 # The metrics of data without labels: listed pairs, and right-censored times.
 ACCURACY, CONCORDANCE = PairwiseAccuracy(), ConcordanceIndex()

@@ -83,7 +83,7 @@ class RankingScorer:
 
 
 def _column_of_ids(estimator: object, X: object) -> str | None:
-    """The column of X that has the query ids, as in the ``score`` of our estimators: the one of ``fit``, or "qid"."""
+    """The column of X that has the query ids, as in our estimators' ``score``: the column used in ``fit``, or "qid"."""
     estimator = getattr(estimator, "best_estimator_", estimator)
     column = getattr(estimator, "qid_column_", None) or frames.QID
     return column if frames.has_column(X, column) else None

@@ -20,7 +20,7 @@ __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "com
 
 # Up to this number of queries all sign patterns (8,192) are tried instead of random ones.
 _EXHAUSTIVE = 13
-# Values permuted at a time: 16 MB.
+# Number of values that are permuted at a time, which take 16 MB.
 _CHUNK = 2_000_000
 
 
@@ -489,7 +489,7 @@ def _tukey(contributions: np.ndarray, n_permutations: int, generator: np.random.
         permuted = generator.permuted(np.broadcast_to(rows, (size, *rows.shape)), axis=2)
         ranges[start : start + size] = np.ptp(permuted.sum(axis=1), axis=1) / n_queries
     gaps = np.abs(means[:, None] - means)
-    # sums in another order differ by round-off: those equal up to round-off count as large
+    # sums in another order differ by round-off: differences that are equal up to round-off count as equal
     slack = 1e-12 * np.abs(contributions).mean() * n_systems
     as_large = n_permutations - np.searchsorted(np.sort(ranges), gaps - slack)
     return (1 + as_large) / (1 + n_permutations)
@@ -512,7 +512,7 @@ def _randomization(gaps: np.ndarray, n_permutations: int, random_state: int | np
     n = len(gaps)
     if n == 0:
         return 1.0
-    # A sum of n terms in another order differs by round-off: sums equal up to round-off count as large.
+    # A sum of n terms in another order differs by round-off: sums that are equal up to round-off count as equal.
     threshold = abs(gaps.sum()) - 1e-12 * np.abs(gaps).sum()
     if n <= _EXHAUSTIVE:
         flipped = (np.arange(2**n)[:, None] >> np.arange(n)) & 1

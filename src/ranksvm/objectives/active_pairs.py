@@ -1,4 +1,4 @@
-"""The inverse of the Hessian of a kernel problem, by one Cholesky factor over the documents that have active pairs."""
+"""Inverse of a kernel problem's Hessian, by one Cholesky factor over documents in pairs where the loss is curved."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,16 +24,18 @@ __all__ = [
     "inverse_cost",
 ]
 
-# Tasks for each thread: the later blocks of a triangle take longer.
+# Number of tasks for each thread: several, because the later blocks of a triangle take longer.
 TASKS_PER_THREAD = 4
-# Rows of a block on the diagonal that LAPACK factorizes.
+# Number of rows of a block on the diagonal, which LAPACK factorizes.
 BLOCK = 256
 # For n documents, and blocks whose squared sizes add up to s, the inverse costs as much as a product that reads
 # ``CUBE_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s`` bytes.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
-# Bytes read in the time of a call of the Hessian with respect to the scores, and in the time of each row of a call.
+# Time of a call of the Hessian with respect to the scores, and time for each row of a call: as numbers of bytes that
+# are read in the same time.
 CALL_COST, ROW_COST = 3e4, 600.0
-# The factor is in float32 up to this ``C * degree * value of Q``; above it, such a factor would be too inaccurate.
+# The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
+# factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
 
 
@@ -230,10 +232,10 @@ def correction_by_active_pairs(
 ) -> Callable[[np.ndarray], np.ndarray] | None:
     """The operator ``M = C H (I + C Q H)^-1`` on scores: the inverse of a Hessian ``I + C H Q`` is ``I - M Q``.
 
-    Only documents with an active pair take part. With ``H = U'U``, M is ``C U' (I + C U Q U')^-1 U``. This takes one
-    Cholesky factor of a positive definite matrix, which has as many rows as there are such documents, minus the number
-    of connected components. For a few long lists U costs more than it saves: then the host factorizes ``I + C H Q``
-    itself, with pivots, and a device has no inverse.
+    Only the rows and columns of documents with an active pair are needed. With ``H = U'U``, M is ``C U' (I + C U Q
+    U')^-1 U``. This takes one Cholesky factor of a positive definite matrix, which has as many rows as there are such
+    documents, minus the number of connected components. For a few long lists U costs more than it saves: then the host
+    factorizes ``I + C H Q`` itself, with pivots, and a device has no inverse.
 
     Parameters
     ----------
@@ -246,13 +248,13 @@ def correction_by_active_pairs(
     C : float
         Weight of a pair.
     inversion : Inversion
-        The place of the computation, with Q.
+        The host or the device that computes the inverse, and has Q.
 
     Returns
     -------
     callable or None
-        From scores to coefficients, of shape (n_rows,) each. None if round-off makes the matrix singular, or if a
-        device has no memory for it.
+        The operator, which maps scores to coefficients, both of shape (n_rows,). None if round-off makes the matrix
+        singular, or if a device has no memory for it.
     """
     positions = np.flatnonzero(degrees > 0.0)
     if not len(positions):

@@ -23,17 +23,18 @@ __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective", "SampledTerm"]
 # values with 32 levels, fits with C = 1e-3 and with C = 1 took 10 and 17 products, and 2.9 and 3.3 s, with 2,000 rows;
 # 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
 ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
-# The coarse space has at most this many dimensions: the linear part of each feature and functions of its steps, or all
-# variables if there are at most this many. (On MQ2007, with 35,969 x 46 values and 646 variables, fits with C from 1e-3
-# to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34, 53, 151, 221 and 317; with all 646 dimensions,
-# computed from the same number of rows, 24, 55, 136, 190 and 533.)
+# The coarse space of the preconditioner (see `AdditiveObjective`) has at most this many dimensions: the linear part of
+# each feature and functions of its steps, or all variables if there are at most this many. (On MQ2007, with 35,969 x 46
+# values and 646 variables, fits with C from 1e-3 to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34,
+# 53, 151, 221 and 317; with all 646 dimensions, computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
 # If there are few rows, so that products take little time, the first coarse space has at most this many dimensions. (On
 # MQ2007-partial with 16 levels a fit with C = 1e-3 takes 12 products with 280 dimensions, and as many with 500.)
 FIRST_DIMENSIONS = 280
 # A new preconditioner is computed once this many products have used the last one.
 PRODUCTS = 30
-# Blocks are computed together up to this many variables: those of features with 16 levels then take less time.
+# The Hessian's blocks, one for each feature, are computed together in groups of up to this many variables: features
+# with 16 levels then take less time.
 BLOCK_VARIABLES = 64
 # The problem on a sample is solved first if there are at least SAMPLED_FROM rows; the sample is the fraction
 # SAMPLED_PART of them.
@@ -129,7 +130,7 @@ class AdditiveObjective(LinearObjective):
         Returns
         -------
         callable
-            From a vector to the Hessian times it.
+            Maps a vector to the Hessian times that vector.
         """
         n_rows = self.n_variables / tolerance**2
         if not self._uses_samples() or n_rows > MAX_SAMPLED * self.term.n_rows:
@@ -158,7 +159,7 @@ class AdditiveObjective(LinearObjective):
         Returns
         -------
         callable
-            From a vector to the inverse times it.
+            Maps a vector to the inverse times that vector.
         """
         if self._parts is None or self._n_products >= PRODUCTS:
             if self._parts is not None and len(self._parts[1]) <= FIRST_DIMENSIONS and not self._coarse.whole:
@@ -303,7 +304,7 @@ class PartitionedAdditiveObjective(LinearObjective):
         Returns
         -------
         callable
-            From a vector to the inverse times it.
+            Maps a vector to the inverse times that vector.
         """
         assert isinstance(point.at, PartitionedPoint)
         found = self._at_sample(point.at)
@@ -351,7 +352,7 @@ class PartitionedAdditiveObjective(LinearObjective):
 
 
 def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
-    """The variables of each column of codes that has any; a feature's own follow the variable of its linear part."""
+    """The variables of each column of codes that has any; those of a feature's steps follow that of its linear part."""
     found = {}
     for column in range(len(terms.columns)):
         variables = terms.variables_at(column)
@@ -372,7 +373,7 @@ class _CoarseSpace(NamedTuple):
     Attributes
     ----------
     space : CSR matrix, shape (n_variables, n_dimensions)
-        The variables of each dimension.
+        The coefficients of each dimension, a column for each.
     linear : ndarray of int64
         The features whose linear parts are the first dimensions.
     tables : list of ndarray, each of shape (n_levels, number of groups)
@@ -422,12 +423,12 @@ class _CoarseSpace(NamedTuple):
         Parameters
         ----------
         places : ndarray of int64, shape (n_blocks, size)
-            The variables of each block; the number of variables stands for none.
+            The variables of each block; the number ``n_variables`` marks a place without a variable.
 
         Returns
         -------
         ndarray of float64, shape (n_blocks, size, most dimensions of a block)
-            The variables of each dimension; 0 for blocks that have fewer.
+            For each block, the coefficients of its dimensions, a column for each; 0 in columns that it does not need.
         """
         # a variable has a part in one dimension at most
         dimension, weight = np.full((2, self.space.shape[0] + 1), -1.0)

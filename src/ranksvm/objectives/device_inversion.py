@@ -14,13 +14,13 @@ from ranksvm.objectives.active_pairs import ActivePairs, active_sizes, factor_ty
 
 __all__ = ["DeviceInversion"]
 
-# Seconds of an inverse for n documents, for each of n^3, n^2 and n. On an H100, the factors for 5,584 to 6,951
-# documents took 0.018 to 0.027 s, and the inverses 0.048 to 0.065 s (benchmarks/results/direct_gpu.md). A document
-# takes 3 microseconds of the host for its column of the Hessian; and TILE of them take 7 launches of 13 microseconds,
-# for the factor and two solutions with it.
+# An inverse for n documents takes ``CUBE n^3 + SQUARE n^2 + DOCUMENT n`` seconds. On an H100, the factors for 5,584 to
+# 6,951 documents took 0.018 to 0.027 s, and the inverses 0.048 to 0.065 s (benchmarks/results/direct_gpu.md). The host
+# takes 3 microseconds for each document's column of the Hessian. In addition, every TILE documents take 7 launches of
+# 13 microseconds, for the factor and two solutions with it.
 CUBE, SQUARE, DOCUMENT = 7e-14, 1e-10, 5e-6
-# Seconds on one core of an AMD EPYC for the block of a list of s documents, for each of s^2 and s^3 (0.9 s for 2,000
-# documents), and the largest number of documents of a list: for longer ones there is no inverse.
+# The block of a list of s documents takes ``LIST_SQUARE s^2 + LIST_CUBE s^3`` seconds on one core of an AMD EPYC (0.9 s
+# for 2,000 documents). If a list has more than LONGEST documents, there is no inverse.
 LIST_SQUARE, LIST_CUBE, LONGEST = 3e-8, 1e-10, 2000
 # Seconds of a product with Q, for each byte of Q (on an H100) and, on the host, for each of its rows: GPU_KERNEL_ROW of
 # fits/work.py divided by the PRODUCTS there.

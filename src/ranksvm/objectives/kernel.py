@@ -18,7 +18,7 @@ from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 
-# Rows of whole queries that one task of a thread sweeps over.
+# Number of rows, of whole queries, for which one task of a thread computes the loss.
 TASK_ROWS = 1 << 12
 
 
@@ -86,7 +86,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
     # 2^-5, it takes 48, 53 and 56.
     min_factor = 0.4
-    # `line` takes one position at a time: each further position costs as much as the first
+    # `line` is called for one position at a time, because each additional position costs as much as the first
     positions_at_once = 1
 
     def __init__(
@@ -169,7 +169,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return self._with_gradient(self._losses(w, *self._parts(w), near))
 
     def between(self, point: KernelPoint, trial: KernelPoint, alpha: float) -> KernelPoint:
-        """The point at ``alpha`` on the segment."""
+        """The point at the position ``alpha`` on the segment between two points."""
         return self._with_gradient(self._losses(*self._interpolate(point, trial, alpha), point))
 
     def line(self, point: KernelPoint, trial: KernelPoint) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -436,7 +436,7 @@ class CoefficientObjective(KernelObjective):
         return self.matrix.product(v + self.C * self._curvature_product(point, Qv))
 
     def hessian_diagonal(self, point: KernelPoint) -> np.ndarray:
-        """1: the trust region uses the Euclidean norm, as published."""
+        """Return 1: the trust region uses the Euclidean norm, as in the publication."""
         return np.ones(1)
 
     def _parts(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -23,10 +23,10 @@ __all__ = ["Landmarks"]
 NOISE = 1e-7
 
 
-# Beyond the landmarks, the Hessian is approximated by 1 plus this multiple of a weighted mean of the diagonal of ``L (Q
-# - Phi Phi')``; the weights are the diagonal entries themselves. Products on MQ2008 at (gamma, C) = (2^-5, 1), (2^-1,
-# 1), (2^-3, 1/8), (2^-1, 32): 112, 201, 71, 1342 without landmarks; with 300 of them 26, 117, 26, - for the multiple 1;
-# 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
+# Outside the span of the landmarks' functions, whose values are Phi, the Hessian ``I + L Q`` is approximated by 1 plus
+# this multiple of a weighted mean of the diagonal of ``L (Q - Phi Phi')``; the weights are the diagonal entries.
+# Products on MQ2008 at (gamma, C) = (2^-5, 1), (2^-1, 1), (2^-3, 1/8), (2^-1, 32): 112, 201, 71, 1342 without
+# landmarks; with 300 of them 26, 117, 26, - for the multiple 1; 23, 98, 23, 539 for 3; 21, 100, 21, 794 for 10.
 THETA = 3.0
 
 

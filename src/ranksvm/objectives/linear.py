@@ -45,7 +45,7 @@ SINGLE_ERROR = 1e-2
 SINGLE_EPSILON = float(np.finfo(np.float32).eps)
 # Every sample is drawn with this seed, so that fits are reproducible.
 SEED = 0
-# A bound is good enough if it is this fraction of the allowed gap.
+# A bound on round-off need not be tight if it is at most this fraction of the allowed gap.
 GOOD_ENOUGH = 0.01
 # Relative error of scores, in units of round-off, when they are interpolated between two other points.
 STEP_ERRORS = 16
@@ -57,8 +57,8 @@ PointType = TypeVar("PointType", bound=Point)
 class SmoothedObjective(Generic[PointType]):
     """Base of the objectives of the form ``1/2 |w|^2 + C * loss``. See `Objective` for the methods.
 
-    The *target problem* is the problem with the unsmoothed loss. If the evaluated loss smooths no other loss, excess
-    and slack are 0, and there is no smoothing to reduce.
+    The *target problem* is the problem with the unsmoothed loss. `LossSums` defines excess and slack, by which its
+    value and gap differ. If the evaluated loss smooths no other loss, both are 0, and there is no smoothing to reduce.
     """
 
     C: float
@@ -70,7 +70,7 @@ class SmoothedObjective(Generic[PointType]):
     # extrapolation (a fit to sparse word pairs took 51 iterations; 150 were not enough with 1/16, or without
     # extrapolation).
     min_factor = 0.25
-    # point of the last reduction of the smoothing, and its factor; None for a new problem
+    # the weights at which smoothing was reduced last, and the factor of that reduction; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
     inverts_from_start = False
     # the part of the allowed gap that is reserved for round-off, in the unit of the objective
@@ -105,7 +105,7 @@ class SmoothedObjective(Generic[PointType]):
         raise NotImplementedError
 
     def between(self, point: PointType, trial: PointType, alpha: float) -> PointType:
-        """The point at ``alpha`` on the segment from one point to another."""
+        """The point at the position ``alpha`` on the segment from one point to another."""
         raise NotImplementedError
 
     def release(self, point: PointType) -> None:
@@ -316,11 +316,11 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return hessian_cost(self.term, self.hessian_fraction, SHARE_AT_ZERO)
 
     def cost_with_hessian(self, log_reduction: float) -> float:
-        """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
+        """Number of products that cost as much as reducing log(gap) by ``log_reduction`` with a new Hessian."""
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Expected products for this reduction, preconditioned by the diagonal ``scale``; 0 if unknown."""
+        """Expected number of products for this reduction of log(gap), preconditioned by ``scale``; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
         if differences is None:
             return 0.0
@@ -333,7 +333,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return LinearPoint(w, self.term.evaluate(w, self.width, near.at if near else None), self.C)
 
     def between(self, point: LinearPoint, trial: LinearPoint, alpha: float) -> LinearPoint:
-        """The point at ``alpha`` on the segment."""
+        """The point at the position ``alpha`` on the segment between two points."""
         at = self.term.between(point.at, trial.at, alpha, self.width)
         if trial is point:
             return LinearPoint(point.w, at, self.C, point.largest, point.n_steps)
@@ -377,14 +377,15 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         """Bound on the round-off of value and gap, from bounds on rows, weights and scores.
 
         Rows are read once per data set, for the largest value of each feature. A bound that is small relative to tol
-        need not be tight; otherwise a sweep over the scores counts only pairs near and below the margin.
+        need not be tight; otherwise another pass over the scores finds the pairs near and below the margin, which alone
+        count.
         """
         return round_off(self, point, tol) if self.includes_round_off else 0.0
 
     def refresh(self, point: LinearPoint, visit_pairs: bool = False) -> bool:
         """Compute the scores from w, in place, if they were interpolated between other points.
 
-        Also evaluate the point again if ``visit_pairs``, and sums were swept.
+        With ``visit_pairs``, also evaluate the point again, pair by pair, if sums were computed in another way.
         """
         if not (visit_pairs and self.term.visit_pairs()) and not point.n_steps:
             return False

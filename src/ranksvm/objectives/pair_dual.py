@@ -144,7 +144,7 @@ class PairDual:
         n_shares = min(SHARES * n_threads, max(1, int(sizes.sum()) // SHARED_ROWS)) if n_threads > 1 else 1
         shares = np.array_split(self._queries, n_shares)
         parallel_map(partial(design.query_grams, self._arrays), shares, n_threads)
-        self._additions = STEPS_OF_VISIT * int(counts.max())  # of steps within a visit
+        self._additions = STEPS_OF_VISIT * int(counts.max())  # additions of the steps within a visit
         self._random = np.random.default_rng(0)
         self.reweight(C)
 
@@ -185,11 +185,11 @@ class PairDual:
         return point.gap
 
     def smoothing_suffices(self, point: DualPoint, tol: float) -> bool:
-        """True: nothing is smoothed."""
+        """Return True: nothing is smoothed."""
         return True
 
     def refresh(self, point: DualPoint, visit_pairs: bool = False) -> bool:
-        """False: margins are always computed from w, never from other points."""
+        """Return False: margins are always computed from w, never from other points."""
         return False
 
     def round_off(self, point: DualPoint, tol: float) -> float:
@@ -279,18 +279,18 @@ class PairDual:
 
 
 class DualSize(NamedTuple):
-    """What determines the cost of a `PairDual`.
+    """The numbers that determine the cost of a `PairDual`.
 
     Attributes
     ----------
     n_rows : int
-        Rows of queries that have pairs.
+        Number of rows of queries that have pairs.
     n_pairs : int
-        Pairs.
+        Number of pairs.
     n_numbers : int
-        Entries of the queries' Gram matrices and of the arrays over pairs.
+        Number of entries of the queries' Gram matrices and of the arrays over pairs.
     work : float
-        Multiplications of a cycle over all pairs in which every alpha changes.
+        Number of multiplications of a cycle over all pairs in which every alpha changes.
     """
 
     n_rows: int

@@ -62,7 +62,7 @@ class RowSpaceObjective(LinearObjective):
         self._gram: Gram | None = None
 
     def sample(self) -> None:
-        """None: a sample of few rows has another solution."""
+        """Return None: the problem on a sample of so few rows has quite another solution."""
 
     def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
         """The inverse of the diagonal of the Hessian."""
@@ -113,7 +113,7 @@ class RowSpaceObjective(LinearObjective):
 
 
 class Gram:
-    """Products of all rows with each other, as `correction_by_active_pairs` reads them.
+    """The matrix of inner products of all rows, in the form that `correction_by_active_pairs` reads.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from ranksvm.solvers.tron import curvature_scale
 __all__ = ["adaptive"]
 
 # Conjugate gradients stop once the residual is the fraction FIRST_REDUCTION of the gradient or, if that is less,
-# NEXT_REDUCTION times the fraction that the last step left.
+# NEXT_REDUCTION times the fraction of the gradient that the last step left.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
 # If pairs cross their margins with every step, such inexact steps can alternate between the same points. From the
@@ -149,7 +149,7 @@ def _minimize(
     best_gap, n_futile = float("inf"), 0
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
-        if point is not before:  # a less smoothed objective, whose gaps are larger
+        if point is not before:  # the objective is less smoothed now, so that gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it
@@ -192,7 +192,8 @@ class _Steps(Generic[P]):
         self.objective = objective
         self.monitor = monitor
         self.solve = solve
-        # reduction of the logarithm of the squared residual by each product, and the fraction left before the last one
+        # decrease of the logarithm of the squared residual by each product, and the fraction left before the last
+        # product
         self.reductions = list(reductions)
         self._residual_fraction = 1.0
 

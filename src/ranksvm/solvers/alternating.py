@@ -1,4 +1,4 @@
-"""Alternating minimization: the steps of the objective one after another, with a certificate."""
+"""Alternating minimization: take one step of the objective after another until its certificate meets a tolerance."""
 
 import threading
 from typing import Protocol, TypeVar

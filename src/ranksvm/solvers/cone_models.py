@@ -10,7 +10,8 @@ from ranksvm.solvers.protocol import Cone
 
 __all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
 
-# Block pivoting exchanges single variables after this many exchanges that did not lower the number of wrong signs.
+# In block pivoting, an exchange frees variables that are 0 and sets free ones to 0. After this many exchanges that did
+# not lower the number of wrong signs, a single variable is exchanged at a time.
 GRACE = 3
 # Block pivoting ends after at most this number of exchanges for each variable. If it has not found the minimizer by
 # then, at most as many exchanges of single variables follow, none of which raises the model.
@@ -28,7 +29,7 @@ class ConeModel(Protocol):
         """The vector x of the cone that minimizes ``g'(x - w) + 1/2 (x - w)'M(x - w)``."""
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A vector of the cone to continue from (w or a better one), and a mask of the variables that change there."""
+        """A vector of the cone to continue from (w or a better one), and a mask of variables that may change next."""
 
     def inverse_on(self, free: np.ndarray) -> Solve:
         """The inverse of M on the variables that are free (bool); 0 for the others."""
@@ -54,7 +55,7 @@ class DiagonalModel:
         return self.cone.project(w - self._inverse * gradient)
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """w itself; all variables but those at 0 whose negative gradient leads out of the cone."""
+        """Return w, and a mask of all variables except those at 0 whose negative gradient leads out of the cone."""
         signs = self.cone.signs
         return w, (signs == 0) | (w != 0.0) | (signs * gradient < 0.0)
 

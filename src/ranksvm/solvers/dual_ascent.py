@@ -1,4 +1,4 @@
-"""Block coordinate ascent on the dual: for far fewer rows than features."""
+"""Block coordinate ascent on the dual, for data with far fewer rows than features."""
 
 import threading
 from typing import Any, TypeVar

@@ -21,7 +21,7 @@ ROUND_OFF = 1e-14
 
 
 class EpochObjective(Protocol):
-    """The minimized objective at its current variables."""
+    """The objective that is minimized; it holds the current variables."""
 
     @property
     def value(self) -> float:

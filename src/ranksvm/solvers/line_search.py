@@ -1,4 +1,4 @@
-"""The end of a step, or an earlier point if the step overshoots."""
+"""Choose the next point on a step: its end, or an earlier point if the step overshoots the minimum."""
 
 from collections.abc import Callable
 

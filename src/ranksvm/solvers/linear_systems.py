@@ -39,7 +39,7 @@ def by_cholesky(hessian: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Returns
     -------
     callable
-        Solves with it.
+        The map from r to ``H^-1 r``.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def by_secant(
     Returns
     -------
     callable
-        The updated one, self-adjoint and positive definite; ``solve`` itself if the change shows no curvature.
+        The updated inverse, self-adjoint and positive definite; ``solve`` itself if the change shows no curvature.
     """
     curvature = inner(step, change)
     if not curvature > ROUND_OFF * np.sqrt(inner(step, step) * inner(change, change)):
@@ -173,12 +173,13 @@ class NewtonStep:
 
     step: np.ndarray
     residual: np.ndarray  # -(g + H step)
-    length: float  # of the step, in the norm of the preconditioner
+    length: float  # length of the step in the norm of the preconditioner
     n_products: int
-    # the fraction of the squared gradient that is left, in the norm of the inverse preconditioner; not on the boundary
+    # the fraction of the squared gradient that is left, in the norm of the inverse preconditioner; not set if the step
+    # ends on the boundary
     residual_fraction: float = 1.0
     on_boundary: bool = False
-    stopped: bool = False  # by `stop`, short of the tolerance
+    stopped: bool = False  # whether `stop` ended the method before it met the tolerance
 
 
 def conjugate_gradient(

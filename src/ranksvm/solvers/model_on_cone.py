@@ -10,7 +10,8 @@ from ranksvm.solvers.protocol import Cone
 
 __all__ = ["minimize_model"]
 
-# Conjugate gradients on a face stop once the residual has decreased to this fraction: the face may be the wrong one.
+# Conjugate gradients on a face (over the variables that are not kept at 0) stop once the residual has decreased to this
+# fraction, because the face may be the wrong one.
 FACE_TOLERANCE = 0.1
 # Variables at 0 may become free again once the free ones contribute at most this fraction of the gap. Until then, the
 # gradient at variables that are 0 is mainly an effect of the free ones, which is no reason to free more. (Word pairs,

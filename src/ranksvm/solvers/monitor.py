@@ -120,7 +120,7 @@ class SolverResult:
 
 
 def relative_gap(gap: float, value: float) -> float:
-    """A duality gap relative to the absolute value of an objective; for value 0 it is 0 without a gap, else infinite.
+    """A duality gap divided by the absolute value of an objective; for value 0, it is 0 if the gap is 0, else infinite.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ def by_hessians(
     """
     solve = None if earlier is None else by_cholesky(earlier)
     precondition = solve
-    solved: np.ndarray | None = None  # the last Hessian's solution for the gradient, if it is known
+    solved: np.ndarray | None = None  # the inverse of the last Hessian times the gradient, if known
     # Reduction of the gradient by the last step, in the norm of the inverse Hessian: small if the model is good.
     reduction, rebuild_hessian = 1.0, False
     n_before = monitor.n_products  # products before the present Hessian
@@ -132,7 +132,7 @@ def by_hessians(
     first = earlier is not None  # whether the next step is the first, with an earlier Hessian
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point)
-        if point is not before:  # a less smoothed objective, whose curvature is different
+        if point is not before:  # the objective is less smoothed now, so that its curvature differs
             precondition, solved = solve, None
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it

@@ -15,8 +15,8 @@ from ranksvm.solvers.protocol import P, PreconditionedObjective
 __all__ = ["newton_cg"]
 
 # Conjugate gradients stop once the residual is the fraction FIRST_REDUCTION of the gradient or, if that is less,
-# NEXT_REDUCTION times the fraction that the last step left: more accuracy is useless because of the nonlinearity within
-# the step.
+# NEXT_REDUCTION times the fraction of the gradient that the last step left: more accuracy is useless because of the
+# nonlinearity within the step.
 FIRST_REDUCTION = 0.3
 NEXT_REDUCTION = 0.5
 # If C is so large that pairs cross their margins with every step, such inexact steps can alternate between the same
@@ -98,7 +98,7 @@ def newton_cg(
     inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point, inverts)
-        if point is not before:  # a less smoothed objective, whose gaps are larger
+        if point is not before:  # the objective is less smoothed now, so that gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
         gap = objective.gap(point)
         if gap == 0.0:  # only less smoothing can improve it

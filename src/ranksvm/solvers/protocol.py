@@ -94,7 +94,7 @@ class Objective(Protocol[P]):
         """Values and slopes on the segment from one point to another, as functions of positions in [0, 1]."""
 
     def between(self, point: P, trial: P, alpha: float) -> P:
-        """The point at ``alpha`` on the segment."""
+        """The point at the position ``alpha`` on the segment between two points."""
 
     def hessian_product(self, point: P, v: np.ndarray, double: bool = True) -> np.ndarray:
         """Hessian at a point times a vector; unless ``double``, float32 may be used if it is accurate enough."""
@@ -121,10 +121,11 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
     n_variables : int
         Number of variables.
     hessian_fraction : float
-        Part of the data worth putting into an explicit Hessian: 1 all of it, 0 none, if building one costs more than
-        it saves.
+        Fraction of the data worth putting into an explicit Hessian: 1 for all data; 0 for none, if building a Hessian
+        costs more than it saves.
     hessian_cost : float
-        Cost of building a Hessian, in products with it; infinite if none is built, 0 if there is one at every point.
+        Cost of building a Hessian, as a number of products with it; infinite if none is built, 0 if there is one at
+        every point.
     refined_cost : float
         Cost of a Hessian of more data, after `refine`; infinite if Hessians already use all data.
     """
@@ -165,7 +166,7 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
         """An approximate inverse of the Hessian at a point, self-adjoint in the same inner product."""
 
     def inverse_cost(self, point: P) -> float:
-        """Cost of `inverse`, in products with the Hessian; infinite if there is none."""
+        """Cost of `inverse`, as a number of products with the Hessian; infinite if there is no inverse."""
 
     def inverse(self, point: P) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off: self-adjoint, at most the identity. None if there is none."""
@@ -201,7 +202,7 @@ class AdaptiveObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
     Attributes
     ----------
     first_hessian_cost : float
-        Cost of building the first Hessian, in products with it.
+        Cost of building the first Hessian, as a number of products with it.
     """
 
     @property
@@ -211,10 +212,10 @@ class AdaptiveObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
         """The Hessian at 0, if it costs less than others."""
 
     def cost_with_hessian(self, log_reduction: float) -> float:
-        """Cost of reducing the logarithm of the gap by ``log_reduction`` with a new Hessian, in products."""
+        """Number of products that cost as much as reducing log(gap) by ``log_reduction`` with a new Hessian."""
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Products for this reduction, preconditioned by the diagonal ``scale`` of the Hessian; 0 if unknown."""
+        """Expected number of products for this reduction of log(gap), preconditioned by ``scale``; 0 if unknown."""
 
     def sample(self) -> "AdaptiveObjective[Any] | None": ...
 
@@ -302,4 +303,4 @@ class SplitObjective(Protocol[S]):
         """Take the next step; a subproblem may keep a gap of ``accuracy``."""
 
     def finish(self, point: S, accuracy: float) -> S:
-        """A point to store, no worse than ``point``: minimized over half of the variables, with the others fixed."""
+        """A point to store, no worse than ``point``: half of its variables are optimal, given the other half."""

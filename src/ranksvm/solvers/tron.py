@@ -125,7 +125,7 @@ def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
 
 
 def _nearly_solved(objective: DiagonalObjective[P], point: P, C: float) -> bool:
-    """Whether a point is good enough for a smaller C, to which the objective is switched."""
+    """Switch the objective to a smaller C; return whether a point is good enough for it."""
     objective.reweight(C, point)
     return objective.gap(point) <= STAGE_TOL * point.value
 
@@ -144,7 +144,7 @@ def _take(
     if ratio > ACCEPT or slope >= 0.0 or end_slope <= 0.0:
         objective.release(point)
         return trial, _new_radius(radius, newton_step.length, ratio, newton_step.on_boundary)
-    # Too long: going back to the lowest point costs only sweeps over the scores; a rejected step wastes its products.
+    # Too long: going back to the lowest point reads only the scores; rejecting the step would waste its products.
     return shorten(objective, point, trial, slope, end_slope, monitor), radius
 
 

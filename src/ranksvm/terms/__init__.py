@@ -1,1 +1,1 @@
-"""Data terms: the loss of X w, wherever the rows are."""
+"""Data terms (the loss as a function of the weights), for rows in memory, in a file, on GPUs or divided into parts."""

@@ -11,7 +11,7 @@ EXPONENTS = 0.5 * np.arange(9)
 
 
 def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, log_reduction: float) -> float:
-    """Products of conjugate gradients with the Hessian ``I + C X'HX``, preconditioned by its diagonal.
+    """Expected number of products that conjugate gradients take with ``I + C X'HX``, preconditioned by its diagonal.
 
     The preconditioned Hessian's eigenvalues are modeled as ``1 - t + t n s k^-p / sum of k^-p``, k = 1 to n, with t
     the mean fraction of the diagonal that is not from I. The exponent p follows from the cosines of the angles between

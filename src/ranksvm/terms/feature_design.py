@@ -20,8 +20,9 @@ __all__ = ["ComputedDesign", "feature_design"]
 CHUNK_BYTES = 8 << 20
 COPIES = 3
 MIN_ROWS = 16
-# Additional memory of a solver, measured as the peak of whole fits: vectors as long as the rows, square matrices of the
-# features, and rows of a block of the Hessian that each thread holds twice.
+# Additional memory of a solver, measured as the peak of whole fits: the number of vectors with an entry for each row,
+# the number of square matrices over the features, and the number of rows of a Hessian's block, of which each thread
+# holds two.
 ROW_VECTORS = 28
 SQUARES = 9
 HESSIAN_ROWS = 1024

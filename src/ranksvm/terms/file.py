@@ -1,4 +1,4 @@
-"""The data term of rows in a file: as much as possible is computed in every reading."""
+"""The data term (loss) of rows in a file: each reading of the file computes as many results as possible."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class FilePoint(PartitionedPoint):
     curvature : ndarray of float64, shape (n_variables, n_variables), or None
         ``X' H X`` there, or its estimate.
     round_off : tuple of (float, LossRoundOff), or None
-        An error of margins, and bounds on the round-off of the evaluation that hold up to this error.
+        A number, and bounds on the round-off of the evaluation that hold if no margin has a larger error than it.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class FilePoint(PartitionedPoint):
 
 
 class FileTerm(PartitionedTerm):
-    """`PartitionedTerm` over the parts of a file: a reading for a value also computes Hessians from all or many rows.
+    """`PartitionedTerm` over the parts of a file: each evaluation also computes a Hessian, from all or many rows.
 
     Parameters
     ----------
     backend : FileBackend
-        The backend of the file, or one that shares its rounds.
+        The backend of the file, or one through which several solvers share its readings.
     loss : LossSpec
         The loss.
     n_threads : int
@@ -132,7 +132,7 @@ class FileTerm(PartitionedTerm):
         return FilePoint(point, found["evaluate"], found.get("curvature"), round_off)
 
     def round_off(self, at: PartitionedPoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation: the bounds from its reading, unless they have to be tight."""
+        """Bounds on round-off: those computed in the reading of the evaluation, unless they have to be tight."""
         if not tight and at.round_off is not None and margin_error <= at.round_off[0] and width == at.at.width:
             return at.round_off[1]
         return super().round_off(at, width, margin_error, tight)

@@ -34,12 +34,12 @@ SPARSE_HESSIAN_PASSES = 100
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
-# Conjugate gradients need these products in any case. With the Hessian of r rows a variable as preconditioner, each
-# further product reduces the logarithm of the duality gap by about log(ACTIVE_PART * r), r up to USEFUL_ROWS (beyond
-# which changes of the active pairs limit the reduction). Products of a fit of 100,000 x 136, with 5, 10, 20, 40, 80
-# rows a variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969 rows with 136 real features and
-# products of features at C = 1, with 20, 40, 100: 24, 17, 13. With fewer than PRECONDITIONER_ROWS_PER_VARIABLE rows a
-# variable, this estimate is of little use.
+# Conjugate gradients need UNAVOIDABLE_PRODUCTS products with the Hessian in any case. With the Hessian of r rows a
+# variable as preconditioner, each additional product reduces the logarithm of the duality gap by about log(ACTIVE_PART
+# * r), r up to USEFUL_ROWS (beyond which changes of the active pairs limit the reduction). Products of a fit of 100,000
+# x 136, with 5, 10, 20, 40, 80 rows a variable: 18, 12, 8, 7, 6 at C = 1e-3 and 23, 15, 11, 9, 9 at C = 1; of 35,969
+# rows with 136 real features and products of features at C = 1, with 20, 40, 100: 24, 17, 13. With fewer than
+# PRECONDITIONER_ROWS_PER_VARIABLE rows a variable, this estimate is of little use.
 UNAVOIDABLE_PRODUCTS = 2.0
 ACTIVE_PART = 0.25
 USEFUL_ROWS = 40.0
@@ -53,8 +53,8 @@ ALL_ROWS = 4.0
 PRECONDITIONERS = 3.0
 LOG_REDUCTION = 25.0
 CANDIDATES = np.geomspace(PRECONDITIONER_ROWS_PER_VARIABLE, USEFUL_ROWS, 7).tolist()
-# If rows are in other processes, a Hessian comes from a sample here, and a product takes a round: a Hessian may cost
-# this many nanoseconds, about as many as a few rounds.
+# If rows are in other processes, a Hessian is built from a sample in this process, and a product takes a round (a sum
+# over all processes). Building a Hessian may then take this many nanoseconds, about as many as a few rounds.
 SAMPLE_TIME = 2e8
 # From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
@@ -90,7 +90,7 @@ class Size(Protocol):
 
 
 def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
-    """Cost of building and factorizing a Hessian, in products with it.
+    """Cost of building and factorizing a Hessian, as a number of products with it.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def hessian_cost(size: Size, fraction: float, share: float = 1.0) -> float:
 
 
 def cost_with_hessian(size: Size, fraction: float, log_reduction: float) -> float:
-    """Cost of conjugate gradients that a new Hessian preconditions, in products without a preconditioner.
+    """Cost of conjugate gradients with a new Hessian as preconditioner, as a number of unpreconditioned products.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def sampled_fraction(size: Size) -> float:
 
 
 def fraction_of_sample(size: Size) -> float:
-    """The fraction of the rows for Hessians of a sample in this process, if products with all rows take rounds.
+    """The fraction of the rows for Hessians of a sample in this process, if the rows are in other processes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The data term of rows in memory: blocks of whole queries, shared out among threads."""
+"""The data term (the loss as a function of the weights) of rows in memory; threads share the queries."""
 
 from collections.abc import Iterator
 from functools import partial, reduce
@@ -25,26 +25,27 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
 
-# Bytes of a block, which a thread processes in one call.
+# Number of bytes of a block of rows, which a thread processes in one call.
 BLOCK_BYTES = 2 << 20
-# Bytes of rows (or a whole query) that are read twice, for scores and for the gradient: they should still be in a cache
-# near the core the second time. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB, 0.98 of 32 KiB.)
+# Number of bytes of rows (or a whole query) that are read for the scores, and then again for the gradient: the second
+# time, they should still be in a cache near the core. (700,080 x 136: 256 and 512 KiB take 0.9 of the time of 2 MiB,
+# 0.98 of 32 KiB.)
 CACHE_BYTES = 256 << 10
 # An explicit Hessian takes this many bytes of rows (or a whole query) at a time, and as many for the Laplacian times
 # them or for squares: they should stay in a cache near the core.
 HESSIAN_BYTES = 32 << 10
 # Number of rows processed at a time if Python or NumPy computes a Hessian, its factors or its diagonal.
 PYTHON_HESSIAN_ROWS = 1024
-# Each share of a Hessian has its own matrix. A thread has several shares if a matrix has at most this many numbers,
-# otherwise one.
+# A Hessian is computed in shares of the queries, each with a matrix of its own, and then added up. A thread has several
+# shares if a matrix has at most this many numbers, otherwise one.
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
 # These rows are from at least DIAGONAL_QUERIES queries. (Rows of 64 queries take long to draw, and TRON took 0.8 to 1.5
 # times as many products.)
 DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
-# Below this many multiplications a second thread saves little time in a pass, and costs as much elsewhere (fits of
-# 1,500, 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
+# Below this many multiplications in a pass, a second thread saves little time there, and costs as much in the rest of a
+# fit (fits of 1,500, 3,000, 6,000 rows of 46 take 2.09, 2.46, 3.78 ms on one thread and 2.17, 2.37, 3.25 ms on two).
 PARALLEL_WORK = 1 << 18
 # The same for threads that run Python, which start late or have other work. (A product of 3,005 x 300 took 0.32
 # ms on one thread and 0.58 ms on two of these, a fit of 35,969 x 46 three quarters of the time on two.)
@@ -52,15 +53,17 @@ PARALLEL_PYTHON = 1 << 20
 # Minimum number of multiplications that a thread does at a time for a query that all threads share: Python needs some
 # microseconds to hand it out.
 CHUNK_WORK = 1 << 17
-# The pairs of a row take as long as this many bytes of a row (CPU_ROW and CPU_BYTE of fits/work.py).
+# Computing with the pairs of one row takes as long as reading this many bytes of a row (CPU_ROW and CPU_BYTE of
+# fits/work.py).
 PAIR_BYTES = 170.0
-# From this number of variables on, adding up the gradients of many shares costs more than even shares save.
+# From this number of variables on, adding up the gradients of many shares takes more time than their even sizes save.
 LONG_GRADIENT = 50_000
 # Minimum number of whole queries that each of many parts contributes to a sample. (A reading of 800 MB in 113
 # parts took 0.76 s of CPU time, with rows of 64 queries of each part 0.92: one profiled run each.)
 PART_QUERIES = 4
-# Maximum number of pairs that are visited one by one only because sums of a sweep are too inaccurate. (Of 9.7 million
-# pairs an evaluation takes 8 ms instead of 1.2 with the squared hinge, 12 instead of 3 with the hinge.)
+# Maximum number of pairs that are visited one by one only because the sums of a sweep over sorted scores are too
+# inaccurate. (Of 9.7 million pairs an evaluation takes 8 ms instead of 1.2 with the squared hinge, 12 instead of 3 with
+# the hinge.)
 MAX_VISITS = 1e7
 # Seed for the rows that estimate a diagonal: fits are reproducible.
 SEED = 0
@@ -103,7 +106,7 @@ class ThreadedPoint:
 
 
 class _Sample(NamedTuple):
-    """A term over part of the rows, which rows, and the arguments of the request."""
+    """A term over a sample of the rows, the positions of these rows, and the arguments with which it was drawn."""
 
     term: "ThreadedTerm"
     positions: np.ndarray
@@ -177,13 +180,13 @@ class ThreadedTerm:
         self._sample: _Sample | None = None
         self._diagonal_sample: _Sample | None = None
         self._sizes: Sizes | None = None
-        # every share has a gradient of its own: only a few shares if that is long
+        # every share has a gradient of its own, so there are few shares if gradients are long
         self._per_thread = 4 if self.n_variables < LONG_GRADIENT else 1
         self._large = self._large_queries()
         self._shares = self._query_shares(self._per_thread)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        # scratch memory and plans stay here, as do rows that no pair needs
+        # a pickled term has neither scratch memory nor plans, nor the rows that no pair needs
         design, loss = self.design, self.loss
         if self.pairs.rows is not None:
             design, loss = design.taken(self.pairs.rows), loss.with_pairs(self.pairs.renumbered())
@@ -197,7 +200,7 @@ class ThreadedTerm:
         loss = self.loss.evaluation(point.state, width)
         if w.any():
             point.sums, point.gradient = self._pass(w, loss, point.scores)
-        else:  # where fits begin
+        else:  # w is 0, where fits begin
             point.scores[:] = 0.0
             point.sums, point.gradient = self._pass(None, loss, point.scores)
         return point
@@ -228,7 +231,7 @@ class ThreadedTerm:
             return found
 
         found = parallel_map(part, self._tasks, self._python_threads)
-        found += [part([block]) for block in self._large]  # each by all threads
+        found += [part([block]) for block in self._large]  # all threads share each large query
         values, slopes = sum(found, start=np.zeros((2, len(alphas))))
         return values, slopes
 
@@ -303,7 +306,7 @@ class ThreadedTerm:
         """``X' H X v``, X read once."""
         operator = self.loss.hessian(at.state)
         if not double and self._single_products is not None:
-            largest = float((self.sizes().largest * np.abs(v)).max(initial=0.0))  # scores of about 1 then
+            largest = float((self.sizes().largest * np.abs(v)).max(initial=0.0))  # v / largest has scores of about 1
             with np.errstate(over="ignore", invalid="ignore"):  # overflow of float32 shows in the sum
                 product = self._pass(v / (largest or 1.0), operator, products=self._single_products)[1]
                 product *= largest
@@ -415,7 +418,7 @@ class ThreadedTerm:
             totals = np.zeros((max(1, self._shares.n_shares), n_totals))
             arguments = self._shares, self._cache_rows, w, v, totals, self.n_threads
             sums = LossSums(*passes.pass_over(products, operator, *arguments))
-            total = totals[0] if len(totals) == 1 else totals[0].copy()  # others need not stay
+            total = totals[0] if len(totals) == 1 else totals[0].copy()  # the other totals need not stay in memory
         else:
             share = partial(self._python_share, products, n_totals, w, operator, v)
             found = parallel_map(share, self._tasks, self._python_threads)
@@ -491,7 +494,7 @@ class ThreadedTerm:
             precision = dtype is np.float32, rows_dtype is np.float32
             hessian.hessian_over(self._products, operator, shares, rows, *precision, totals, self.n_threads)
             curvature: np.ndarray = totals[0]
-            return curvature if len(totals) == 1 else curvature.copy()  # others need not stay
+            return curvature if len(totals) == 1 else curvature.copy()  # the other totals need not stay in memory
 
         def part(blocks: list[Block]) -> np.ndarray:
             total = np.zeros((n, n))
@@ -504,20 +507,20 @@ class ThreadedTerm:
         return _add_up(parallel_map(part, self._row_shares(1), self._python_threads), (n, n))
 
     def _hessian_block(self, value_bytes: int) -> int:
-        """Rows that an explicit Hessian takes at a time."""
+        """Number of rows that an explicit Hessian processes at a time."""
         return max(1, HESSIAN_BYTES // (max(1, self.n_variables) * value_bytes))
 
     @cached_property
     def _hessian_shares(self) -> passes.QueryShares:
-        """The queries in shares for threads, large ones included."""
+        """The queries, including the large ones, divided into shares for threads."""
         small = self.n_variables**2 <= SMALL_HESSIAN
         if small and not self._large:
             return self._shares
         return self._query_shares(self._per_thread if small else 1, with_large=True)
 
     def _query_shares(self, per_thread: int, with_large: bool = False) -> passes.QueryShares:
-        """Consecutive queries in shares of about equal numbers of rows, without the large ones or with them."""
-        if self._shared_by == 1:  # nor is any query large then
+        """Shares of consecutive queries, with about equal numbers of rows, with or without the large queries."""
+        if self._shared_by == 1:  # then no query counts as large
             return passes.QueryShares(np.array([[0, self.pairs.n_queries]], dtype=np.int64), np.ones(1, dtype=np.int64))
         ranges = self._ranges(per_thread, [] if with_large else [first for first, _, _, _ in self._large])
         places = np.arange(1, len(ranges) + 1, dtype=np.int64)
@@ -538,7 +541,7 @@ class ThreadedTerm:
     def _hessian_factors(
         self, at: Scored, blocks: list[Block], dtype: type = np.float64
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; the same matrix twice if that is a square."""
+        """Matrices A and B with ``A'B + B'A = 2 X' H X``, block by block; the same matrix twice if ``X' H X = A'A``."""
         n_rows = max(stop - start for _, _, start, stop in blocks)
         X_memory: np.ndarray = np.empty((n_rows, self.n_variables), dtype)
         memory: np.ndarray = np.empty((2 * n_rows, self.n_variables), dtype)
@@ -575,7 +578,7 @@ class ThreadedTerm:
         return total
 
     def _additions(self) -> int:
-        """Maximum number of additions that the term of a row goes through in a gradient."""
+        """Most additions that the summand of one row goes through in a gradient, which bounds round-off."""
         if not isinstance(self.design, DenseDesign):
             return self.n_rows
         # a block takes whole queries, about ``rows_at_once`` rows in all, and never less than half of that
@@ -611,13 +614,13 @@ class ThreadedTerm:
     def _tasks(self) -> list[list[Block]]:
         """Blocks of all queries except the large ones, shared out among threads that run Python."""
         block_rows = max(1, int(BLOCK_BYTES / self.row_bytes))
-        if self._shared_by > 1:  # also small enough for even shares
+        if self._shared_by > 1:  # blocks should also be small enough to be divided evenly
             block_rows = min(block_rows, max(1, self.n_rows // (4 * self._shared_by)))
         blocks = [block for block in _blocks(self.pairs.pointers, block_rows) if block not in self._large]
         return _shares(blocks, self._shared_by, self._per_thread)
 
     def _large_queries(self) -> list[Block]:
-        """The largest queries whose rows all threads share, one query after another: as many as make a pass shortest.
+        """Large queries whose rows all threads share, one query after another; their number makes a pass shortest.
 
         One thread visits the pairs of such a query while the others wait. Sharing therefore pays only if whole queries
         cannot be divided evenly among the threads.
@@ -664,7 +667,7 @@ def worth_threads(design: DesignMatrix, n_rows: int, least: int | None = None) -
 
 
 def _even(n_rows: int, most: int, n_threads: int) -> int:
-    """Rows of a block, at most ``most``, so that threads have about equal numbers of blocks."""
+    """Number of rows of a block, at most ``most``, so that threads have about equal numbers of blocks."""
     n_blocks = max(1, -(-n_rows // most))
     return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
 

@@ -1,4 +1,4 @@
-"""The interface between variables on the host and rows in any backend."""
+"""The interface of data terms: the loss over rows in any backend, as a function of variables on the host."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -20,7 +20,7 @@ class Sizes(NamedTuple):
     entries : int
         Maximum number of products that are added up for a score.
     additions : int
-        Maximum number of successive additions to a row's summand in a gradient.
+        Most additions that one row's summand goes through in a gradient.
     """
 
     largest: np.ndarray

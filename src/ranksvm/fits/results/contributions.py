@@ -1,4 +1,4 @@
-"""Contributions of the terms of an additive model to scores."""
+"""Contributions to scores of the terms (functions of one or two features) of an additive model."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ __all__ = ["Contributions"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions:
-    """What each term of an additive model adds to each score, in the form of ``shap.Explanation``.
+    """What each term (function of one or two features) adds to each score, in the form of ``shap.Explanation``.
 
     `to_shap` returns one, for the plots of SHAP.
 
@@ -64,7 +64,7 @@ class Contributions:
         Raises
         ------
         MissingDependencyError
-            When the library, or each of them, is not installed.
+            When the library is not installed; if ``library`` is None, when none of the three is.
         """
         return frame_of(dict(zip(self.feature_names, self.values.T, strict=True)), library)
 

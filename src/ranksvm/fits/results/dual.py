@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["AlphaOfPairs", "DualBlock", "DualCoef", "KeptDualCoef", "WholeBlocks"]
 
-# (number of a query, rows of the preferred documents of its pairs, rows of the other documents, weights of the pairs)
-# -> alpha of the pairs.
+# A function that takes the number of a query, the rows of the preferred documents of its pairs, the rows of the other
+# documents, and the weights of the pairs, and returns the alpha (dual variables) of the pairs.
 AlphaOfPairs = Callable[[int, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 

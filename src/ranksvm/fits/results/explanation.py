@@ -83,7 +83,7 @@ class Explanation:
     values : ndarray or CSR matrix, shape (n_samples, at most n_features), optional
         If X has contributions: the values of the features, whose contributions are the first columns of X.
     texts : dict of str to list of str, optional
-        The texts that values stand for, by the name of the feature.
+        By the name of a feature whose values are positions in a list of texts: these texts.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class Explanation:
 
     @property
     def contributions(self) -> Features:
-        """Contribution of every feature to every document's distance from the mean score of its query.
+        """Contribution of every feature to the score of every document minus the mean score of its query.
 
         Shape (n_samples, n_features), float64, computed at each access; each row adds up to ``scores - mean_scores``.
         For a CSR X the result is CSR. Each of its rows stores the features of all documents of its query, which can be
@@ -292,7 +292,7 @@ class Explanation:
         return None if self.coef is None else self.coef[columns]
 
     def _shown_values(self, columns: np.ndarray, row: int, other: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Values of a document, and of the other one or the means of its query; NaN for terms without a value."""
+        """Values of a document, and of ``other`` (None: the means over its query); NaN for terms without a value."""
         assert self._values is not None
         rows = [row] if other is None else [row, other]
         if other is None:
@@ -320,7 +320,7 @@ class Explanation:
         return number
 
 
-# ---- rows of X, dense or sparse: columns and float64 values
+# ---- the columns in which rows of X have values, and these values in float64, for dense or sparse X
 
 
 def _dense(X: Features) -> np.ndarray:

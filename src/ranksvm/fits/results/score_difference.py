@@ -45,7 +45,7 @@ class ScoreDifference:
     values, other_values, contributions : ndarray of float64, shape (n_contributing,)
         The two values and the contribution of each of these features.
     texts : dict of str to list of str, or None
-        The texts that values stand for, by the name of the feature: a mean of such values is not shown.
+        By the name of a feature, its texts; values are positions in this list. So their mean is not shown.
 
     Examples
     --------
@@ -94,7 +94,8 @@ class ScoreDifference:
             The fields by name; "n_features", the number of features that contribute; "features", one dict for each of
             them; and "rest", the sum of the omitted contributions. A dict has the keys feature (the name, or ``f1``,
             ``f2``, ...), column (of X, from 0), name (None if unknown), weight, value, other_value and contribution.
-            Values that stand for texts are given as texts. A value is None if there is none, such as a mean of texts.
+            Values that stand for texts are given as texts. A value is None if it does
+            not exist, as for a mean of texts.
         """
         names = [None] * len(self.columns) if self.names is None else self.names
         labels = _labels(self.columns, self.names)

@@ -1,4 +1,4 @@
-"""The nuclear-norm RankSVM by Algorithm 2 of its paper: gradient steps on alpha, then thresholding."""
+"""The nuclear-norm RankSVM by Algorithm 2 of its publication: gradient steps on alpha, then thresholding."""
 
 import threading
 from typing import NamedTuple, NoReturn
@@ -12,8 +12,8 @@ from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 
 __all__ = ["AlternatingNuclearNorm"]
 
-# Power iterations for the largest eigenvalue. Their estimate is too low by at most a few percent if eigenvalues are
-# close, and the objective decreases with any step below twice the inverse of the Lipschitz constant.
+# Number of power iterations for the largest eigenvalue. Their estimate is too low by at most a few percent if
+# eigenvalues are close, and the objective decreases with any step below twice the inverse of the Lipschitz constant.
 POWER_ITERATIONS = 30
 
 
@@ -33,9 +33,9 @@ class AlternatingNuclearNorm(NuclearNormObjective):
     pairs : ComparablePairs
         All pairs that labels imply.
     blocks : PairBlocks
-        Their blocks.
+        For each query, its block: the matrix of the preferred by the other documents of its pairs.
     C, gamma, lam : float
-        Weight of a pair; of the nuclear norms; of the distance.
+        Weights of a pair, of the nuclear norms, and of the distance.
     length : float or None
         Length of the gradient steps; None: 1 over an estimate of the Lipschitz constant of the gradient.
     n_threads : int

@@ -25,7 +25,8 @@ __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 Minimize = Callable[[LinearObjective, np.ndarray, float, threading.Event | None], SolverResult]
 Result = TypeVar("Result")
 
-# Start: the dual variables of a RankSVM with the hinge smoothed by at most this width, solved to this accuracy.
+# A fit starts from the dual variables of a RankSVM with the hinge smoothed by at most START_WIDTH, solved to the
+# relative gap START_TOL.
 START_WIDTH = 0.25
 START_TOL = 1e-3
 # Relative gap of the problem in w at which round-off may begin: no smaller gap is requested.
@@ -44,11 +45,12 @@ LENGTH, LONGEST = 0.15, 2.0
 FIRST_CHANGE, LARGEST_CHANGE, BAND = 5, 10.0, 2.0
 # Multipliers up to this multiple of ``2 lam`` times the dual variables are round-off.
 ROUND_OFF = 1e-14
-# Numbers stored for each entry of the blocks: targets and variables of the splitting.
+# How many numbers are stored for each entry of the blocks: a target, and a variable of the splitting.
 ENTRY_COPIES = 2
-# Dense matrices of the size of a block that a thread holds at a time, with Gram matrices and eigenvectors.
+# Number of dense matrices of the size of a block that a thread holds at a time, including Gram matrices and
+# eigenvectors.
 BLOCK_COPIES = 8
-# Matrices stored as factors: before and after two steps, the best ones, and the kept copies of them.
+# How often each query's matrix is stored as factors: before and after two steps, the best one, and its kept copies.
 FACTOR_COPIES = 5
 # Bytes of the objects of a query, with pairs or without, and of the numbers of a document (measured).
 QUERY_BYTES, DOCUMENT_BYTES = 2500, 320
@@ -84,7 +86,7 @@ class NuclearNormPoint(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """Sums over one or all blocks, for value and bound.
+    """Sums over one block or all blocks, from which the objective's value and its lower bound are computed.
 
     ``excess`` is the sum of the absolute multipliers, times the relative excess of their spectral norm over gamma.
     """
@@ -116,9 +118,9 @@ class NuclearNormObjective:
     pairs : ComparablePairs
         All pairs that labels imply.
     blocks : PairBlocks
-        Their blocks.
+        For each query, its block: the matrix of the preferred by the other documents of its pairs.
     C, gamma, lam : float
-        Weight of a pair; of the nuclear norms; of the distance.
+        Weights of a pair, of the nuclear norms, and of the distance.
     minimize : callable
         Solves the problem in w at each step.
     n_threads : int
@@ -267,7 +269,7 @@ class NuclearNormObjective:
         self._solution = self.minimize(self.linear, w, tolerance, interrupted)
 
     def _tolerance(self, accuracy: float) -> float:
-        """An absolute gap as a gap relative to the last value of the problem in w."""
+        """An absolute gap, divided by the last value of the problem in w."""
         value = self._solution.value  # 0 if the targets lower all margins: no pair violates its margin
         return min(max(accuracy / value, SMALLEST_TOLERANCE), START_TOL) if value > 0.0 else START_TOL
 
@@ -369,7 +371,7 @@ class NuclearNormObjective:
         self._coefficients[other] -= entries.sum(axis=0)
 
     def _weights(self) -> np.ndarray:
-        """The weights of the dual variables that were summed up."""
+        """The model's weights that belong to the dual variables which `_sum_up` has added up."""
         w = np.zeros(self.n_features)
         self._products.accumulate(0, self.pairs.n_rows, self._coefficients, w)
         return w

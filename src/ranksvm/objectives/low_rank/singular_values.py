@@ -6,9 +6,9 @@ import numpy as np
 
 __all__ = ["LowRank", "soft_threshold"]
 
-# Threshold, relative to the Frobenius norm, below which squares lose digits. If s is the largest singular value,
-# eigenvalues of the Gram matrix have errors of 1e-16 s^2, and so singular values at the threshold t have errors of
-# 1e-16 s^2 / t.
+# For thresholds below this multiple of the Frobenius norm, singular values must not be computed as square roots of
+# eigenvalues. If s is the largest singular value, eigenvalues of the Gram matrix have errors of 1e-16 s^2, and so
+# singular values at the threshold t have errors of 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
 
 

@@ -1,4 +1,4 @@
-"""The data term of an additive model on a device: codes of levels there, and Hessians from rows of the host."""
+"""The data term (loss) of an additive model on a device, which stores level codes; the host computes the Hessians."""
 
 from typing import cast
 
@@ -20,17 +20,18 @@ __all__ = ["CodedRows", "CodedTerm", "FeatureRows"]
 
 # The rows of the linear part.
 FeatureRows = DenseRows | SparseRows
-# Minimum number of rows of a part of the histograms, so that a part adds up more numbers than it has entries.
+# The histograms (a sum for each level of a feature) are computed from parts of the rows. Each part has at least this
+# many rows, so that a histogram adds up at least as many numbers as it has sums.
 PART_ROWS = 256
-# Numbers of float64 that shared memory reads at a time.
+# How many values of float64 shared memory reads at a time.
 BANKS = 16
 
 
 class CodedRows:
     """Rows of an additive model on a device: see `RowsOnDevice` for the methods.
 
-    Products take the numbers of `AdditiveDesign.expanded`: weights of the features, then the value of each level. Sums
-    are in float64, and their order depends only on the device and the data.
+    Products are with the vector of `AdditiveDesign.expanded`: weights of the features, then a value for each level.
+    Sums are in float64, and their order depends only on the device and the data.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ class CodedRows:
     design : AdditiveDesign
         The rows on the host.
     rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
+        The row of the design matrix at each position.
     n_threads : int
         Number of threads that copy rows and look for the largest values.
     """
@@ -107,7 +108,7 @@ class CodedRows:
 
     @property
     def _capacity(self) -> int:
-        """Numbers that the shared memory of a block holds if ``n_large_blocks`` blocks run at a time."""
+        """How many float64 values the shared memory of a block holds if ``n_large_blocks`` blocks run at a time."""
         return max(self._most, self._run.device.large_block_bytes // 8)
 
     @property
@@ -127,7 +128,7 @@ class CodedRows:
 
 
 class CodedTerm(DeviceTerm):
-    """``loss(Z w)`` of an additive model on a device: scores, pairs and gradients there; Hessians of rows of the host.
+    """``loss(Z w)`` of an additive model on a device, with scores, pairs and gradients; the host computes Hessians.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ class CodedTerm(DeviceTerm):
     n_threads : int
         Number of threads for work on the host.
     on_devices : dict, optional
-        The features of the same pairs on each device, by its name. If they are not on this one, they are added.
+        For each device, by its name: the features there, for the same pairs. Those of this device are added if missing.
     """
 
     def __init__(

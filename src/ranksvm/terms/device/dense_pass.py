@@ -1,4 +1,4 @@
-"""One pass over dense X on a device, by whole queries: the scores, a function u of them over the pairs, and X'u."""
+"""One pass over dense X on a device, in whole queries: compute the scores, a vector u from them, and X'u."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,16 +13,22 @@ from ranksvm.terms.device.rows import DenseRows, StreamedRows, additions_of, blo
 
 __all__ = ["LOSS_COLUMNS", "QueryPass"]
 
-# Columns of the sums of a loss: kLossColumns of losses.hpp.
+# Number of sums that a kernel computes of a loss (value, excess, slack, slope along a step): kLossColumns of
+# losses.hpp.
 LOSS_COLUMNS = 4
-# Threads that add up rows together, and numbers that a block keeps of each row beside its features: fused.hpp.
+# GROUP: number of threads that add up rows together. PER_ROW: how many numbers a block keeps for each row in addition
+# to its features. Both are as in fused.hpp.
 GROUP, PER_ROW = 32, 3
-# Minimum number of rows in a task of a block, if there are enough queries, so that all threads have rows.
+# Minimum number of rows in a task (the queries that a block handles at a time), if there are enough queries, so that
+# all threads have rows.
 TASK_ROWS = 32
 
 
 class _Tasks(NamedTuple):
-    """Whole queries that a fused kernel takes, and the rows of each task that it keeps: `Tasks` of fused.hpp."""
+    """Tasks of a fused kernel, each of whole queries: `Tasks` of fused.hpp.
+
+    The first ``n_kept`` rows of a task are kept in shared memory.
+    """
 
     begin: DeviceArray
     n_tasks: int
@@ -36,11 +42,11 @@ class _Part(NamedTuple):
     Attributes
     ----------
     start, stop : int
-        Their range.
+        The range of their positions.
     fused : list of _Tasks
-        The queries that a block takes as a whole.
+        The queries of which each is handled by a single block of threads.
     pieces : list of (int, int)
-        The rows of the other queries, some whole queries at a time.
+        Ranges of the rows of the other queries: whole queries, as many as the cache holds, at least one.
     """
 
     start: int
@@ -52,10 +58,10 @@ class _Part(NamedTuple):
 class QueryPass:
     """Value and gradient, or a product with the Hessian, in one pass over X.
 
-    A block takes whole queries, and keeps their rows in shared memory, so that they are read once. Rows that do
-    not fit are read a second time, from the cache. If a block would need more time for one query than the average block
-    needs in all, all blocks work on this query together, and on other such queries that fit into the cache with it. If
-    rows stream through the device (`StreamedRows`), they are copied there once.
+    A block of threads takes whole queries, and keeps their rows in shared memory, so that they are read once. Rows that
+    do not fit are read a second time, from the cache. If a block would need more time for one query than the average
+    block needs in all, all blocks work on this query together, and on other such queries that fit into the cache with
+    it. If rows stream through the device (`StreamedRows`), they are copied there once.
 
     Parameters
     ----------
@@ -98,7 +104,7 @@ class QueryPass:
             self._parts.append(_Part(start, stop, fused, self._pieces(order.pointers[shared : last + 1])))
 
     def evaluate(self, w: DeviceArray, width: float, scores: DeviceArray, out: DeviceArray) -> None:
-        """Sums of the loss at ``X w`` and the gradient, into ``out``; and the scores.
+        """Write the sums of the loss at ``X w`` and the gradient to ``out``, and ``X w`` to ``scores``.
 
         Parameters
         ----------
@@ -127,7 +133,7 @@ class QueryPass:
     def product(
         self, v: DeviceArray, scores: DeviceArray, inner: float, outer: float, factor: float, out: DeviceArray
     ) -> None:
-        """Write ``factor X' L X v`` to ``out``, after LOSS_COLUMNS other numbers.
+        """Write LOSS_COLUMNS zeros, then ``factor X' L X v``, to ``out``.
 
         L is the Laplacian of the pairs whose margins are in an interval, the ring.
 
@@ -157,7 +163,7 @@ class QueryPass:
         self._go("fused_laplacian", (v, scores, inner, outer, factor), rest, out)
 
     def additions(self) -> int:
-        """Maximum number of successive additions to a row's summand in sums over rows."""
+        """Most additions that one row's term goes through in a sum over rows, which bounds round-off."""
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
         for part in self._parts:
@@ -170,7 +176,7 @@ class QueryPass:
         return most + self._add_rows(self._n_totals)
 
     def loss_additions(self) -> int:
-        """Maximum number of successive additions to a document's loss in the sum over all documents."""
+        """Most additions that one document's loss goes through in the sum over documents, which bounds round-off."""
         run, most = self._run, 0
         for part in self._parts:
             for tasks in part.fused:
@@ -185,7 +191,7 @@ class QueryPass:
     def _go(
         self, kernel: str, arguments: tuple[Argument, ...], rest: Callable[..., DeviceArray], out: DeviceArray
     ) -> None:
-        """Run the fused kernel on the short queries of each block and ``rest`` on the long ones; add up the results."""
+        """For each part, run the fused kernel on ``fused`` and ``rest`` on ``pieces``; add up the results."""
         run, n = self._run, self._rows.n_features
         width = LOSS_COLUMNS + n
         n_totals = self._n_totals
@@ -213,7 +219,7 @@ class QueryPass:
 
     @property
     def _n_totals(self) -> int:
-        """Number of sums over X that are added up."""
+        """Number of partial results that `_go` adds up."""
         return sum(len(part.fused) + len(part.pieces) for part in self._parts)
 
     def _tasks(self, firsts: Sequence[int] | np.ndarray, end: int, most_rows: int, n_kept: int) -> _Tasks:
@@ -221,14 +227,17 @@ class QueryPass:
         return _Tasks(begin, len(firsts), most_rows, n_kept)
 
     def _n_shared(self, sizes: np.ndarray) -> int:
-        """Number of queries too large for shared memory, shortest first, that go to one block each at equal load."""
+        """Of the queries too large for shared memory, shortest first, how many may go to one block each.
+
+        No block then has more than its share of the work.
+        """
         work = np.asarray(sizes, dtype=float) ** 2
         evenly = work * self._run.device.n_large_blocks <= np.cumsum(work)
         found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_left(0) - 8))
         return int(found[-1]) + 1 if len(found) else 0
 
     def _pieces(self, ends: np.ndarray) -> list[tuple[int, int]]:
-        """The rows of some queries, as many queries at a time as the cache holds; all of them without a cache."""
+        """Ranges of rows, each of as many whole queries as the cache holds; without a cache, one range of all."""
         limit = self._run.device.cached_bytes // self._row_bytes() or int(ends[-1] - ends[0])
         return [(int(ends[k]), int(ends[last])) for k, last in query_ranges(ends, limit)]
 
@@ -239,7 +248,7 @@ class QueryPass:
         return -(-n_rows * LANES // self._run.n_threads) + self._run.n_threads // LANES
 
     def _rows_that_fit(self) -> int:
-        """Rows that fit into the shared memory of a block."""
+        """Number of rows that fit into the shared memory of a block."""
         return max(0, int((self._bytes_left(0) - 8) / (self._row_bytes() + 8 * PER_ROW)))
 
     def _bytes_left(self, n_rows: int) -> int:
@@ -247,7 +256,7 @@ class QueryPass:
         return self._run.device.large_block_bytes - 8 * self._shared(n_rows, 0)
 
     def _shared(self, n_rows: int, n_kept: int) -> int:
-        """Numbers of float64 that `pass_over_queries` of fused.hpp keeps in shared memory."""
+        """How much shared memory `pass_over_queries` of fused.hpp uses, in units of 8 bytes."""
         n, n_threads = self._rows.n_features, self._run.n_threads
         before = (LOSS_COLUMNS * n_threads) + (1 + max(1, n_threads // GROUP)) * n + PER_ROW * n_rows
         return before + before % 2 + -(-n_kept * self._row_bytes() // 8)

@@ -1,4 +1,4 @@
-"""The data term of features that approximate a kernel, computed and kept on a device."""
+"""The data term (the loss of a model) for features that approximate a kernel; a device computes and keeps them."""
 
 import numpy as np
 
@@ -28,7 +28,7 @@ class _StoredDesign(ComputedDesign):
 def feature_term(
     device: Device, X: Features, features: FeatureMap, loss: PairwiseLoss, dtype: np.dtype, n_threads: int = 1
 ) -> DeviceTerm:
-    """The term of features of documents.
+    """The loss as a function of the weights of features, which are computed from documents on a device.
 
     Parameters
     ----------

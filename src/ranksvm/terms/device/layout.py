@@ -1,4 +1,4 @@
-"""Device data of a term: rows, which stay there or stream through, and pairs and queries in the same order."""
+"""What a data term keeps on a device: its rows (or blocks of rows that stream through), its pairs, and their order."""
 
 import logging
 from typing import NamedTuple
@@ -21,10 +21,10 @@ __all__ = ["Layout", "layout_on", "layout_of_rows"]
 
 logger = logging.getLogger("ranksvm.objectives")
 
-# X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row
-# for scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
-# memory if that is less, or one query: the device stores two blocks, rows for an explicit Hessian, and the data beside
-# X. There are at least MIN_BLOCKS blocks. Not yet measured.
+# X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row for
+# scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
+# memory if that is less, or one query. (The device stores two blocks, rows for an explicit Hessian, and the data in
+# addition to X.) There are at least MIN_BLOCKS blocks. Not yet measured.
 RESIDENT_SHARE = 0.8
 BESIDE_BYTES = 160
 STREAM_BYTES, STREAM_SHARE = 256 << 20, 1 / 8
@@ -43,9 +43,9 @@ class Layout(NamedTuple):
     pairs : PairsOnDevice
         The pairs.
     long : LongQueries or None
-        The queries that the host sweeps.
+        The queries with too many pairs to visit one by one, whose loss the host computes.
     query_pass : QueryPass or None
-        One pass over X for value and gradient; None if X is sparse or the host sweeps some queries.
+        One pass over X for value and gradient; None if X is sparse, or if ``long`` is not None.
     block_bytes : int or None
         Bytes of the rows that stream through at a time; None: all stay on the device.
     """
@@ -82,7 +82,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Pairwise
     Raises
     ------
     DeviceMemoryError
-        When the device has too little memory, even for rows that stream through, if they can.
+        When the device has too little memory, even for dense rows that stream through.
     """
     if not isinstance(design, DenseDesign | TwoBlockDesign):
         return _copied(run, design, loss, None, n_threads)
@@ -130,7 +130,7 @@ def layout_of_rows(rows: DenseRows | SparseRows, loss: PairwiseLoss, n_threads: 
 def _copied(
     run: Launcher, design: DesignMatrix | DeviceDesign, loss: PairwiseLoss, block_bytes: int | None, n_threads: int
 ) -> Layout:
-    """The layout of rows that are copied: all of them now, or blocks of whole queries for every product."""
+    """The layout of host rows: all are copied now, or blocks of whole queries are copied for every product."""
     pairs = loss.pairs
     blocks, ranges = None, None
     if block_bytes is not None:
@@ -150,7 +150,7 @@ def _around(
     block_bytes: int | None,
     n_threads: int,
 ) -> Layout:
-    """The layout of rows."""
+    """The layout of a term over rows that are on the device or stream through it."""
     run = rows.launcher
     pairs = PairsOnDevice(run, loss.pairs, order)
     numbers = np.flatnonzero(is_long(loss.pairs))

@@ -1,4 +1,4 @@
-"""Queries with too many pairs to visit on a device: the host sweeps their scores and sends slopes back."""
+"""Queries with too many pairs for a device: the host sorts their scores, and sends back derivatives of the loss."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LongPoint", "LongQueries", "is_long"]
 
-# A query of more pairs than this is swept on the host: 65,536 documents of different labels. Not yet measured.
+# A query of more pairs than this is swept on the host, which computes its loss from sorted scores: more than 65,536
+# documents of different labels. Not yet measured.
 LONG_PAIRS = 1 << 31
 
 
@@ -38,12 +39,12 @@ def is_long(pairs: Pairs) -> np.ndarray:
 
 
 class LongPoint:
-    """An evaluation of the long queries.
+    """An evaluation of the long queries (those with too many pairs for a device).
 
     Parameters
     ----------
     scores : ndarray of float64, shape (n_rows,)
-        Their scores by position.
+        Scores of their documents, by position in the pairs of these queries.
     state : object
         The pairs at which the loss is curved.
     sums : LossSums
@@ -60,7 +61,7 @@ class LongPoint:
 
 
 class LongQueries:
-    """The loss over some queries of a term on a device, swept on the host: 8 bytes a row are copied each way.
+    """The loss over some queries of a term on a device, computed on the host; 8 bytes a row are copied each way.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ class LongQueries:
         return self.loss.round_off(at.scores, at.sums, width, margin_error, tight)
 
     def ranges(self) -> Iterator[tuple[int, int, int]]:
-        """Number, first and last position on the device of each query.
+        """For each query: its number, and the range of its positions on the device.
 
         Yields
         ------

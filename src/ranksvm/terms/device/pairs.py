@@ -25,7 +25,7 @@ class DeviceOrder(NamedTuple):
     queries : ndarray of int64, shape (n_queries,)
         Number of each query.
     blocks : list of (int, int)
-        Ranges of queries, numbered in this order: the queries of a range are on the device at the same time.
+        Ranges of queries, numbered in this order. The rows of one range are on the device at the same time.
     """
 
     positions: np.ndarray
@@ -42,7 +42,7 @@ def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -
     pairs : ComparablePairs or PairList
         The pairs.
     blocks : list of (int, int), optional
-        Ranges of queries: those of a range are on the device at the same time; None: all queries are.
+        Ranges of queries. The rows of one range are on the device at the same time; None: all rows are.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -
 
 
 class PairsOnDevice:
-    """Pairs on a device, except in queries that the host sweeps.
+    """Pairs on a device, except the pairs of queries that the host handles (`LongQueries`).
 
     Parameters
     ----------

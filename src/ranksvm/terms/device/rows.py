@@ -23,16 +23,16 @@ __all__ = [
     "rows_on",
 ]
 
-# Rows are copied as one range, with other rows among them, if the range is at most this multiple of the rows; else they
-# are gathered, this many bytes at a time.
+# Rows of X are copied as one range, with unused rows in it, if the range has at most SPARSE_SPAN times as many rows as
+# are used; otherwise they are gathered, GATHER_BYTES at a time.
 SPARSE_SPAN = 1.25
 GATHER_BYTES = 64 << 20
-# Maximum number of bytes of the sums of blocks.
+# Maximum number of bytes for the partial sums of all blocks of threads.
 SUMS_BYTES = 64 << 20
 
 
 class RowsOnDevice(Protocol):
-    """Rows of X by position, on a device."""
+    """Rows of X on a device; a position is a place in their order there."""
 
     launcher: Launcher
     n_rows: int
@@ -50,7 +50,7 @@ class RowsOnDevice(Protocol):
         """``out = X' u``."""
 
     def additions(self) -> int:
-        """Maximum number of successive additions to a row's summand in these sums."""
+        """Most additions that one row's term goes through in ``X' u``, which bounds round-off."""
 
 
 class DenseRows:
@@ -63,7 +63,7 @@ class DenseRows:
     X : DeviceArray of float32 or float64, shape (any, n_features)
         The array.
     rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
+        The row of X at each position.
     largest : ndarray of float64, shape (n_features,)
         The largest absolute value of each column.
     """
@@ -79,7 +79,7 @@ class DenseRows:
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
-        """All positions: they are on the device together."""
+        """One block with all positions, because all rows are on the device."""
         return [(0, self.n_rows)]
 
     def resident(self, start: int, stop: int) -> tuple[Argument, ...]:
@@ -110,7 +110,7 @@ class StreamedRows:
     """Dense rows that stay on the host and go through a device block by block: see `RowsOnDevice` for the methods.
 
     A block consists of whole queries. Every product reads all rows from the host: while kernels work on one block, the
-    next is on its way.
+    next one is copied.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ class StreamedRows:
     design : DesignMatrix
         The features on the host.
     rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
+        The row of X at each position.
     blocks : list of (int, int)
-        The first position and the last, exclusive, of each block.
+        The range of positions of each block.
     largest : ndarray of float64, shape (n_features,)
         The largest absolute value of each column.
     """
@@ -134,7 +134,7 @@ class StreamedRows:
         blocks: list[tuple[int, int]],
         largest: np.ndarray,
     ):
-        # two blocks: one at work, one on its way
+        # two blocks: kernels work on one while the other is copied
         self._held: list[_Held | None] = [None, None]
         self.launcher = launcher
         self.n_rows = len(rows)
@@ -180,14 +180,14 @@ class StreamedRows:
         if self._loaded != (start, stop):
             values = self._gathered(start, stop)
             if self._other is None or self._other.size < values.size:
-                self._other = None  # not both at a time
+                self._other = None  # free it first, so that there are never two
                 self._other = self.launcher.device.empty((values.size,), values.dtype)
             self.launcher.device.copy_in(values, self._other.part(0, values.size))
             self._loaded = start, stop
         return self._other, None, self.n_features, start
 
     def _begin(self, number: int, beside: int | None) -> "_Held":
-        """Begin to copy a block, unless it is there or on its way; not into the memory of the block ``beside``."""
+        """Begin to copy a block, unless it is there or being copied; keep the memory of the block ``beside``."""
         for held in self._held:
             if held is not None and held.number == number:
                 return held
@@ -201,7 +201,7 @@ class StreamedRows:
         old = self._held[place]
         memory = None if old is None else old.memory
         if memory is None or memory.size < values.size:
-            self._held[place] = old = memory = None  # not both at a time
+            self._held[place] = old = memory = None  # free it first, so that there are never two
             memory = self.launcher.device.empty((self._most_rows * self.n_features,), values.dtype)
         copy = self.launcher.device.copy_ahead(values, memory.part(0, values.size))
         self._held[place] = found = _Held(number, memory, copy)
@@ -237,7 +237,7 @@ class StreamedRows:
 
 
 class _Held(NamedTuple):
-    """A block of rows in the memory of a device, or on its way there."""
+    """A block of rows in the memory of a device, or being copied there."""
 
     number: int
     memory: DeviceArray
@@ -245,7 +245,7 @@ class _Held(NamedTuple):
 
 
 def _span(rows: np.ndarray) -> tuple[int, int] | None:
-    """First row and last, exclusive, if there are nearly no others between them."""
+    """First row and one past the last, if nearly all rows between them are used; otherwise None."""
     first, last = int(rows.min()), int(rows.max()) + 1
     return (first, last) if last - first <= SPARSE_SPAN * len(rows) else None
 
@@ -257,7 +257,7 @@ def blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
 
 
 def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
-    """Maximum number of successive additions to a row's summand in the kernels that add up rows."""
+    """Most additions that one row's term goes through in the kernels that add up rows."""
     parts = max(1, n_threads // max(1, n_features))
     of_block = -(-n_rows // (n_blocks * parts)) + parts
     return of_block + -(-n_blocks * LANES // n_threads) + n_threads // LANES
@@ -324,7 +324,7 @@ def rows_on(
     design : DesignMatrix
         The features: a `DenseDesign`, `TwoBlockDesign`, `SparseDesign` or `DeviceDesign`.
     rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
+        The row of X at each position.
     blocks : list of (int, int), optional
         Blocks of positions that stream through; None: all rows stay on the device.
     n_threads : int
@@ -362,7 +362,7 @@ def rows_on(
 
 
 def _gathered(device: Device, design: DesignMatrix, rows: np.ndarray, n_threads: int) -> DeviceArray:
-    """Some rows of the host on a device."""
+    """Copy some rows of the host to a device."""
     n = design.n_features
     X = device.empty((len(rows), n), design.dtype)
     step = max(1, int(GATHER_BYTES / design.row_bytes))

@@ -22,7 +22,7 @@ class _Columns(NamedTuple):
     pieces: DeviceArray  # first entry of each piece
     begin: DeviceArray  # first piece of each column
     n_pieces: int
-    longest: int  # most pieces of a column
+    longest: int  # largest number of pieces of a column
 
 
 class SparseRows:
@@ -39,7 +39,7 @@ class SparseRows:
     arrays : tuple of DeviceArray
         Its values, columns and pointers.
     rows : ndarray of int64, shape (n_rows,)
-        Row of each position.
+        The row of the matrix at each position (place in the order of the device).
     largest : ndarray of float64, shape (n_features,)
         The largest absolute value of each column.
     """

@@ -16,7 +16,8 @@ __all__ = ["DevicesPoint", "DevicesTerm"]
 
 Result = TypeVar("Result")
 
-# The devices wait for each other once for all positions of a line.
+# Number of positions that a line search evaluates in one call of `along`: the devices wait for each other once per
+# call.
 POSITIONS_AT_ONCE = 4
 
 
@@ -95,7 +96,7 @@ class DevicesTerm:
         return tree_sum(bounds, LossRoundOff.plus)
 
     def visit_pairs(self) -> bool:
-        """False: how sums over pairs are computed does not change."""
+        """Return False: nothing changes, as devices keep their way of summing over pairs."""
         return False
 
     def release(self, at: DevicesPoint) -> None:
@@ -118,11 +119,11 @@ class DevicesTerm:
         return self._sum(lambda part, own: part.curvature_diagonal(own), at)
 
     def differences(self, count: int) -> np.ndarray | None:
-        """None: rows stay on the device."""
+        """Return None: the rows stay on the devices."""
         return None
 
     def sample(self, n_rows: int, seed: int) -> "DevicesTerm | None":
-        """The sum of terms over an equal share of each part's rows."""
+        """The sum of terms over samples, one from each device, each with the same share of its rows."""
         share = n_rows / max(1, self.n_rows)
         samples = [part.sample(max(1, int(share * part.n_rows)), seed) for part in self.parts if part.weight > 0.0]
         found = [sample for sample in samples if sample is not None]

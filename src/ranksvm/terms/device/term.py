@@ -1,4 +1,4 @@
-"""The data term of rows on a device: see `ranksvm.device` and the kernels in ``_compiled/device``."""
+"""The data term (loss of X w) of rows on a device: see `ranksvm.device` and the kernels in ``_compiled/device``."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -28,10 +28,10 @@ from ranksvm.terms.protocol import Sizes
 __all__ = ["DevicePoint", "DeviceSample", "DeviceTerm"]
 
 # HESSIAN_BYTES: maximum number of bytes of the rows that an explicit Hessian gathers at a time, together with their
-# products with the Laplacian. PARTS_BYTES: maximum number of bytes of the parts of a matrix product.
+# products with the Laplacian. PARTS_BYTES: maximum number of bytes of the partial results of a matrix product.
 HESSIAN_BYTES = 512 << 20
 PARTS_BYTES = 128 << 20
-# A part of a product has at least this number of rows.
+# Each partial result of a matrix product is computed from at least this number of rows.
 PART_ROWS = 64
 
 
@@ -51,11 +51,11 @@ class DevicePoint:
         self.width = width
         self.sums = self.visited_sums = LossSums(0.0)
         self.gradient = np.zeros(0)
-        self.long: LongPoint | None = None  # of queries that the host sweeps
+        self.long: LongPoint | None = None  # of the queries that the host handles
 
 
 class DeviceSample(NamedTuple):
-    """A term over part of the rows, the places of these rows on the device, and the arguments of the request."""
+    """A term over a sample of the rows, their places on the device, and the arguments with which it was drawn."""
 
     term: "DeviceTerm"
     places: DeviceArray | None
@@ -71,9 +71,10 @@ class DeviceSample(NamedTuple):
 class DeviceTerm:
     """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
 
-    An evaluation copies n numbers to the device and n + 4 numbers back; dense X is read in one pass (`QueryPass`).
-    Every pair is visited from both of its documents, except in queries with too many pairs (`LongQueries`). Sums are in
-    float64, and their order depends only on the device and the data, so that a fit gives the same bits every time.
+    An evaluation copies one number for each weight to the device, and 4 numbers more than that back; dense X is read in
+    one pass (`QueryPass`). Every pair is visited from both of its documents, except in queries with too many pairs
+    (`LongQueries`). Sums are in float64, and their order depends only on the device and the data, so that a fit gives
+    the same bits every time.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class DeviceTerm:
 
     # the losses of _compiled/device/losses.hpp
     supported_losses = ("squared_hinge", "hinge", "huber")
-    # the device evaluates them one after another
+    # the device evaluates the positions of a line search one after another
     positions_at_once = 1
     max_fraction = 1.0
     curvature_with_value = False
@@ -126,7 +127,7 @@ class DeviceTerm:
         listed = hasattr(pairs, "pair_pointers")
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         device.compile(self._run.variant)
-        # the map from the weights to the numbers that products take, if the two differ
+        # the map from the weights to the vector with which X is multiplied, if the two differ
         self._basis = design.vector_basis
         n_numbers = self.n_variables if self._basis is None else self._basis.n_numbers
         self._weights = device.empty((n_numbers,), np.float64)
@@ -200,7 +201,7 @@ class DeviceTerm:
         return Sizes(self._rows.largest, self._rows.most_entries, additions)
 
     def round_off(self, at: DevicePoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
-        """Bounds on the round-off of an evaluation; what they need of its scores is computed on the device."""
+        """Bounds on the round-off of an evaluation; the sums over scores that they need are computed on the device."""
         visited = self.loss
         if self._long is not None:
             visited = self.loss.with_pairs(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
@@ -212,7 +213,7 @@ class DeviceTerm:
         return found.plus(self._long.round_off(self._long_at(at), width, margin_error, tight))
 
     def visit_pairs(self) -> bool:
-        """False: how sums over pairs are computed does not change."""
+        """Return False: nothing changes, as the device keeps its way of summing over pairs."""
         return False
 
     def release(self, at: DevicePoint) -> None:
@@ -277,7 +278,7 @@ class DeviceTerm:
         return self._dense_diagonal(at)
 
     def differences(self, count: int) -> np.ndarray | None:
-        """None: rows stay on the device."""
+        """Return None: the rows stay on the device."""
         return None
 
     def sample(self, n_rows: int, seed: int) -> "DeviceTerm | None":
@@ -296,11 +297,11 @@ class DeviceTerm:
             self._rows.multiply(self._copied(w), out)
 
     def _copied(self, w: np.ndarray) -> DeviceArray:
-        """The numbers for weights w that products take, on the device."""
+        """On the device, the vector with which X is multiplied if the weights are w."""
         return self.device.copy_in(w if self._basis is None else self._basis.expanded(w), self._weights)
 
     def _contracted(self, total: np.ndarray) -> np.ndarray:
-        """The derivative by the weights, from the derivative by the numbers that products take."""
+        """The derivative by the weights, from the derivative by the vector with which X is multiplied."""
         return total if self._basis is None else self._basis.contracted(total)
 
     def _step(self, a: DevicePoint, b: DevicePoint, alpha: float, out: DeviceArray) -> None:
@@ -330,7 +331,7 @@ class DeviceTerm:
         return point
 
     def _long_at(self, point: DevicePoint) -> LongPoint:
-        """The evaluation of the queries that the host sweeps."""
+        """The evaluation of the queries that the host handles."""
         assert self._long is not None
         if point.long is None:
             point.long = self._long.evaluate(point.scores, point.width)
@@ -366,7 +367,7 @@ class DeviceTerm:
     def _sum_degrees(
         self, scores: DeviceArray, ring: tuple[float, float], factor: float, degrees: DeviceArray | None = None
     ) -> DeviceArray:
-        """``factor`` times the weight of the pairs in a ring, by document into ``degrees``; their sum is returned."""
+        """Write, by document, ``factor`` times the weight of its pairs in a ring (margin interval); return the sum."""
         run = self._run
         n_blocks = run.blocks_for(self.n_rows)
         sums, total = run.scratch("loss sums", n_blocks * LOSS_COLUMNS), run.scratch("total", 1)
@@ -407,9 +408,9 @@ class DeviceTerm:
         return total
 
     def _laplacian_blocks(self, at: DevicePoint) -> Iterator[tuple[int, DeviceArray, DeviceArray]]:
-        """Rows A of whole queries, minus a row of the query, and the Hessian times A; all blocks use the same memory.
+        """For each block of queries, rows A minus a row of their query, and the Hessian times A; blocks share memory.
 
-        The Hessian of queries that the host sweeps is 0 here.
+        The Hessian of the queries that the host handles is 0 here.
         """
         n, run, pointers = self.n_variables, self._run, self._order.pointers
         ring, factor = self._ring(at.width), self.loss.curvature(at.width)
@@ -425,7 +426,7 @@ class DeviceTerm:
             yield stop - start, A, Z
 
     def _long_blocks(self, at: DevicePoint) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """B and Z of `LongQueries.hessian_factors`, on the host, for each query that is swept there."""
+        """B and Z of `LongQueries.hessian_factors`, on the host, for each query that the host handles."""
         if self._long is None:
             return
         for number, start, stop in self._long.ranges():
@@ -474,7 +475,7 @@ class _OnHost:
 
 
 class _WeightBelow:
-    """A substitute for the state of a sweep: half the sum of ``degrees`` is the weight of the pairs below a margin."""
+    """The weight of the pairs below a margin, half the sum of ``degrees``; it has the form of a loss's state."""
 
     def __init__(self) -> None:
         self.degrees = np.zeros(1)
@@ -489,7 +490,7 @@ class _SumsForBounds:
 
     @property
     def lengths(self) -> SumLengths:
-        """Numbers of terms of the sums: none is a difference of running sums."""
+        """How many terms each sum has; no sum is a difference of running sums."""
         term = self.term
         lengths, run = self.visited.sums.lengths, term._run
         longest = int(np.max(self.visited.pairs.pairs_per_query, initial=0))

@@ -1,4 +1,4 @@
-"""The answers of a part in a round: values of its data term, at points that it keeps or evaluates again."""
+"""What a part of the rows contributes to sums over all parts, such as its loss at points that a solver names."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol, cast
@@ -60,7 +60,7 @@ class LevelDesign(Protocol):
 
 
 class PartJob:
-    """One job at one part."""
+    """Computes on one part the sums that one solver requests (a job)."""
 
     def __init__(self, part: Part, job: Job, device: str):
         self.term = part.term(job.fit, job.loss, device)
@@ -69,7 +69,7 @@ class PartJob:
             del self.points[number]
 
     def at(self, point: PointAt) -> Term:
-        """The point here: kept, or evaluated again."""
+        """The evaluation of a point on this part: kept from an earlier call, or computed again."""
         if point.number not in self.points:
             self.points[point.number] = self.term.evaluate(point.w, point.width)
         return self.points[point.number]
@@ -138,7 +138,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 
 
 def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[Any]]:
-    """What one part contributes to a round.
+    """What one part contributes to a round, which computes sums over all parts.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def answer(part: Part, jobs: Sequence[Job], device: str = "cpu") -> list[list[An
     Returns
     -------
     list of list
-        For each job the results of its calls: to be added up by `add`.
+        For each job the results of its calls, which `add` adds up over the parts.
     """
     # another attempt at the same round may still be running here
     with part.lock:

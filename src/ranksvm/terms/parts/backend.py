@@ -12,12 +12,12 @@ __all__ = ["Backend", "Call", "Job", "PartInfo", "PointAt"]
 
 
 class PointAt(NamedTuple):
-    """The name of a point for the parts, with everything that they need to evaluate it again.
+    """A point (weights and width), by its number, with all that parts need to evaluate the loss there again.
 
     Attributes
     ----------
     number : int
-        Number of the point among the points of its owner.
+        Number of the point among the points of its owner (a solver).
     w : ndarray of float64, shape (n_variables,)
         The weights.
     width : float or None
@@ -30,7 +30,7 @@ class PointAt(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A sum that a round takes over all parts.
+    """A request for one sum over all parts.
 
     Attributes
     ----------
@@ -50,9 +50,9 @@ class Job(NamedTuple):
     Attributes
     ----------
     fit : str
-        A name for the loss over the rows: parts keep a compiled term for each.
+        A name for the loss over the rows: parts keep one compiled data term for each name.
     owner : int
-        The solver: parts keep its points.
+        Number of the solver; parts keep evaluated points for each solver.
     loss : LossSpec
         The loss.
     live : tuple of int
@@ -90,7 +90,7 @@ class PartInfo(NamedTuple):
 
 
 class Backend(Protocol):
-    """Parts of the rows, whole queries each, and sums over all of them.
+    """Stores the rows in parts of whole queries, and computes sums over all parts.
 
     A sum is taken as a balanced binary tree over the order of the parts (`tree_sum`): its bits depend on the partition,
     but neither on the backend nor on who computes what. Answers are functions of the arguments and the part alone, so

@@ -20,10 +20,10 @@ __all__ = ["FileBackend"]
 
 Result = TypeVar("Result")
 
-# A part of the file is the unit that a thread reads or computes with at a time: long enough that the work done once
-# for each block takes little of the time. Other sizes have not been measured.
+# A thread reads or computes with one block of the file at a time. A block is large enough that the fixed work for each
+# block takes little of the time. Other sizes have not been measured.
 BLOCK_BYTES = 16 << 20
-# The buffers take this share of the memory; the results computed from each take about as much in addition.
+# The buffers take this share of the memory. The results computed from the buffers take about as much again.
 BUFFER_SHARE = 0.3
 
 
@@ -81,7 +81,7 @@ class FileBackend:
         return other
 
     def put(self, parts: Sequence[Any]) -> None:
-        """The parts are in the file already."""
+        """Do nothing: the parts are in the file already."""
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
         """Sums over all parts, in one reading of the file."""
@@ -94,7 +94,8 @@ class FileBackend:
             answers = []
             for job in jobs:
                 answers += answer(part, [job])
-                # the points of all jobs, one job for each C, would take far more memory than the part
+                # evaluations that the part keeps for every job (one for each C) would take far more memory than the
+                # part
                 part.forget_points()
             total.add(number, answers)
 
@@ -139,7 +140,7 @@ class FileBackend:
         return self._info
 
     def close(self, fit: str | None = None) -> None:
-        """Nothing is kept."""
+        """Do nothing: no part is kept in memory."""
 
     def _info_of(self, part: Summary) -> PartInfo:
         rank = min(part.n_pairs, part.n_rows)
@@ -149,7 +150,7 @@ class FileBackend:
         return PartInfo(n_variables, part.n_rows, part.n_queries, part.n_pairs, rank, row_bytes, dense, part.weight)
 
     def _in_one_thread(self, reading: Callable[[], None]) -> None:
-        """Run a reading here, or, for solvers in threads of their own, in the same thread every time.
+        """Run a reading in the main thread if that is the caller; otherwise always in the same helper thread.
 
         The C library keeps freed memory for the thread that allocated it: new threads would need more memory each time.
         """

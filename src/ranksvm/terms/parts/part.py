@@ -97,7 +97,7 @@ class Part:
         return as_design_matrix(self.X) if self.features is None else self.features.design(self.X)
 
     def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> DataTerm:
-        """The compiled term of a loss over these rows, on one thread, or on a device: parts are computed side by side.
+        """The compiled data term of a loss over these rows, on a device or one thread, because parts run in parallel.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Part:
         return self._terms[fit]
 
     def points(self, fit: str, owner: int) -> dict[int, Term]:
-        """The points that are kept for an owner, by number.
+        """The evaluated points that are kept for an owner (a solver), by number.
 
         Parameters
         ----------

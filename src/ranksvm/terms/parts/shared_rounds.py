@@ -1,4 +1,7 @@
-"""Rounds that several solvers share: each asks as if it were alone, and one round answers all of them."""
+"""Rounds (computations of sums over all rows) that several solvers share.
+
+Each solver calls `round` as if it were alone, and one round of the backend answers all of them.
+"""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -14,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class _PendingJobs:
-    """The jobs of one solver, and their result or error."""
+    """The jobs (requests for sums) of one solver, and their result or error."""
 
     def __init__(self, jobs: Sequence[Job]):
         self.jobs = jobs
@@ -25,13 +28,13 @@ class _PendingJobs:
 class SharedRounds:
     """A backend for several solvers, each in a thread of its own: see `Backend` for the methods.
 
-    A round waits until every solver that has not ended asks for one. A round of many jobs costs hardly more than one of
-    a single job if its cost is network traffic, or a reading of a file.
+    A round begins only when every solver that is still running has called `round`. A round of many jobs costs hardly
+    more than one of a single job if its cost is network traffic, or a reading of a file.
 
     Parameters
     ----------
     backend : Backend
-        The backend of the rounds, whose parts have been put.
+        The backend that computes the rounds; its `put` has been called.
     n_solvers : int
         Number of solvers; each calls `leave` when it has ended.
     """
@@ -78,7 +81,7 @@ class SharedRounds:
             self._changed.notify_all()
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
-        """Rows in this process."""
+        """A sample of about ``n_rows`` rows, in this process."""
         return self.backend.sample(n_rows, seed)
 
     def info(self) -> list[PartInfo]:
@@ -112,7 +115,7 @@ def side_by_side(backend: Backend, solvers: Sequence[Callable[[Backend], Result]
     backend : Backend
         The backend of the rounds.
     solvers : sequence of callable
-        Each is given a backend to ask, and runs in a thread of its own.
+        Each is called with a backend to use, in a thread of its own.
 
     Returns
     -------

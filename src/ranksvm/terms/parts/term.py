@@ -1,4 +1,4 @@
-"""A sum of data terms over parts of the rows, wherever a backend has them: in files, or on a cluster."""
+"""A sum of data terms (losses) over parts of the rows, which a backend holds in a file or on a cluster."""
 
 import itertools
 import os
@@ -19,13 +19,15 @@ from ranksvm.terms.protocol import Sizes
 
 __all__ = ["PartitionedPoint", "PartitionedTerm"]
 
-# A round collects the results of all parts: many positions of a line cost hardly more than one.
+# Number of positions that a line search evaluates at a time: each round collects the results of all parts, so that many
+# positions cost hardly more than one.
 POSITIONS_AT_ONCE = 8
 # The sample in this process has SAMPLE_ROWS_PER_VARIABLE rows per variable, beyond which the Hessian of a sample hardly
 # improves (`hessian_cost`), or all rows if there are at most twice as many. It takes at most SAMPLE_BYTES bytes.
 SAMPLE_ROWS_PER_VARIABLE = 500
 SAMPLE_BYTES = 1 << 30
-# The sample is divided for this number of threads, whatever the real number: bits depend on the shares.
+# The sample is divided for this number of threads, even if there are more or fewer: the last bits of the results depend
+# on the division.
 SAMPLE_SHARED_BY = 8
 # For more than MAX_VARIABLES variables no Hessians are built, and a sample of this many rows only estimates a diagonal.
 DIAGONAL_ROWS = 2001
@@ -57,7 +59,7 @@ class PartitionedPoint:
 
 
 class _Sample:
-    """Rows in this process, and the point evaluated on them last."""
+    """A sample of the rows in this process, and the last point evaluated on it."""
 
     def __init__(self, part: Part, loss: LossSpec, n_threads: int):
         self.term = ThreadedTerm(part.design, loss.with_pairs(part.pairs), n_threads, shared_by=SAMPLE_SHARED_BY)
@@ -75,8 +77,8 @@ class _Sample:
 class PartitionedTerm:
     """The loss over all parts of a backend: see `DataTerm` for the methods.
 
-    Values, gradients and products are sums over the parts, one round each. Hessians come from a sample of the rows,
-    which is fetched once: no matrix of n_variables^2 numbers is sent.
+    Values, gradients and products are sums over the parts; each takes one round of the backend. Hessians come from a
+    sample of the rows, which is fetched once: no matrix of n_variables^2 numbers is sent.
 
     Parameters
     ----------
@@ -93,7 +95,7 @@ class PartitionedTerm:
     sample : Part, optional
         The sample, if it has been fetched.
     fit : str, optional
-        Name of the loss over these rows, if another term over them has one.
+        Name of the loss over these rows, if another term over the same rows and loss has one already.
     sample_rows : int, optional
         Number of rows of the sample; None: as many as Hessians need.
 
@@ -170,7 +172,7 @@ class PartitionedTerm:
         Returns
         -------
         Part or None
-            Its rows, of all parts that have pairs; None if none has.
+            Its rows, which come from all parts that have pairs; None if no part has pairs.
         """
         if self._fetched is None and self.weight > 0.0:
             self._fetched = Part.joined(self.backend.sample(self._wanted, SEED))
@@ -217,7 +219,7 @@ class PartitionedTerm:
         return self._reduce(PartJob.round_off, at.at, width, margin_error, tight)
 
     def visit_pairs(self) -> bool:
-        """False: how sums over pairs are computed does not change."""
+        """Return False: nothing changes, as the parts keep their way of summing over pairs."""
         return False
 
     def release(self, at: PartitionedPoint) -> None:
@@ -227,11 +229,11 @@ class PartitionedTerm:
     # -- sums of additive models -------------------------------------------------------------------------------------
 
     def pair_sums(self, at: PartitionedPoint, n_levels: int) -> np.ndarray:
-        """For every two features of an additive model, the sums of the loss's derivative over the rows in each cell."""
+        """For every two features of an additive model, the sum of the loss's derivative over the rows of each cell."""
         return self._reduce(PartJob.pair_sums, at.at, n_levels)
 
     def cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell of an additive model's functions of two features."""
+        """Number of rows in each cell (pair of levels) of an additive model's functions of two features."""
         return self._reduce(PartJob.cell_counts)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
