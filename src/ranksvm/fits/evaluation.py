@@ -36,7 +36,7 @@ _FACTOR = 10.0
 
 @dataclass(frozen=True, eq=False)
 class EvaluationSet:
-    """Documents with labels and queries, in the form used for scoring, validated.
+    """Validated documents with labels and queries, in the form that is used for scoring.
 
     Parameters
     ----------

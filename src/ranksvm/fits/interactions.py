@@ -35,7 +35,8 @@ class WithInteractions(NamedTuple):
     result : SolverResult
         Its solution.
     candidate_bounds : ndarray of float64, shape (n_features * (n_features - 1) / 2,)
-        Bounds on how far a function of each pair of features could lower the objective, before any was added.
+        Bounds on how far a function of each pair of features could lower the objective, before any function was
+        added.
     bounds : ndarray of float64, of the same shape
         The same bounds at the solution, with all its functions.
     """

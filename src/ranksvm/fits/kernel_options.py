@@ -109,7 +109,7 @@ def gamma_error(gamma: object) -> str | None:
 
 
 def _approximation_error(approximation: str | None, kernel: KernelLike) -> str | None:
-    """The error message for an approximation that the kernel does not have; None if it has it."""
+    """The error message if the kernel does not have this approximation; None if it does."""
     if approximation is None:
         return None
     if is_precomputed(kernel):

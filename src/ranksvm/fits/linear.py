@@ -111,7 +111,7 @@ class LinearProblem(RankSVMProblem):
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
-        """The objective, and with "auto" the choice of a solver."""
+        """The objective; with solver "auto", also choose the solver."""
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
         design = _design_of(term)
@@ -128,7 +128,7 @@ class LinearProblem(RankSVMProblem):
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
-        """The objective for weights of given signs, and with "auto" the choice of a solver."""
+        """The objective for weights of given signs; with solver "auto", also choose the solver."""
         chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
         self.solver = chosen.solver
         cone = SignCone(signs)
@@ -313,7 +313,7 @@ def choose_constrained_solver(
     loss: LossSpec = DEFAULT_LOSS,
     dual_size: Callable[[], DualSize] | None = None,
 ) -> SolverChoice:
-    """The settings for weights of given signs: explicit Hessians, products with them ("tron"), or the dual.
+    """The solver for weights of given signs, by explicit Hessians, by products with the Hessian, or by the dual.
 
     Parameters
     ----------

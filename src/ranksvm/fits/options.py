@@ -161,7 +161,7 @@ def check_monotone(monotone: Monotone | None) -> None:
 
 
 def monotone_signs(monotone: Monotone | None, n_features: int, names: Sequence[str] | None = None) -> np.ndarray | None:
-    """The sign of each weight, as validated by `check_monotone`.
+    """The sign that each weight must have, from a ``monotone`` that `check_monotone` has accepted.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ class RankSVMProblem:
         return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
 
     def _stop_by(self, stopping: str) -> None:
-        """Set the stopping rule; OptionError if the solver or the loss does not have it."""
+        """Set the stopping rule; OptionError if the solver or the loss does not support it."""
         if stopping == "gradient":
             if self.solver != "tron":
                 raise OptionError(

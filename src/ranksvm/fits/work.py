@@ -165,7 +165,7 @@ class Work(NamedTuple):
         return self.cpu_serial + self.cpu / float(n_threads**THREADS)
 
     def on_gpu(self, costs: DeviceCosts, free: float = np.inf, compiled: bool = True) -> float:
-        """Estimated seconds on a GPU that is open.
+        """Estimated seconds on a GPU, without the time to open it.
 
         Parameters
         ----------
@@ -319,7 +319,7 @@ def feature_work(loss: LossSpec, pairs: Pairs, features: Rows, n_values: int) ->
 
 
 def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> Work:
-    """The work of an exact fit of a kernel model: computing Q, and products with it.
+    """The work of an exact fit of a kernel model: computing the kernel matrix Q, and products with Q.
 
     Parameters
     ----------

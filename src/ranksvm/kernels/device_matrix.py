@@ -153,7 +153,7 @@ def _memory_for(device: Device, n: int, dtype: np.dtype) -> tuple[DeviceArray, D
 
 
 class DeviceLinearMatrix(LinearKernelMatrix):
-    """Matrix of the products of dense documents on a device, ``Q b = X (X' b)``: see `LinearKernelMatrix`.
+    """Matrix of the inner products of dense documents on a device, ``Q b = X (X' b)``: see `LinearKernelMatrix`.
 
     Parameters
     ----------

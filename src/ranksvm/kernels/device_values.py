@@ -33,7 +33,7 @@ Make = Callable[[Features, DeviceArray], None]
 
 
 def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
-    """The kernels of the device that compute and multiply values stored in a type.
+    """The device's programs (GPU kernels) that compute and multiply values of a type, such as kernel values.
 
     Parameters
     ----------

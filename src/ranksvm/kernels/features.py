@@ -298,7 +298,7 @@ def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
 
     Eigenvalues up to ``n eps`` times the largest, where eps is the machine epsilon of Q's type, are dropped as
     round-off. The kernel values that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies
-    to at most ``(eps / n)^1/2``: for float64 less than the rounding of features to float32.
+    to at most ``(eps / n)^1/2``. For float64 this is less than the error of rounding features to float32.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class LinearKernelMatrix:
         return out
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
-        """The values between some documents: see `MeasuredProducts.submatrix`. The first call computes all of Q."""
+        """Kernel values between some documents: see `MeasuredProducts.submatrix`. The first call computes all of Q."""
         if self._values is None:
             self._values = self._design.gram(None)
         return self._values[np.ix_(positions, positions)].astype(dtype, copy=False)

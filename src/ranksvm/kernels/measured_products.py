@@ -65,7 +65,7 @@ class MeasuredProducts:
         raise NotImplementedError
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
-        """The values between some documents.
+        """The kernel values between some documents.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ class PackedKernelMatrix(MeasuredProducts):
         return out
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
-        """The values between some documents, in the lower triangle: see `MeasuredProducts.submatrix`."""
+        """The kernel values between some documents, in the lower triangle: see `MeasuredProducts.submatrix`."""
         if self._made_tasks:
             return super().submatrix(positions, dtype)
         out = np.empty((len(positions), len(positions)), dtype=dtype)

@@ -109,7 +109,7 @@ class HuberHinge(MarginLoss):
         assert width is not None
         assert narrower is not None
         state, pulls = self.new_state(), np.empty((2, len(scores)))
-        for out, multiple in zip(pulls, (1.0, 2.0), strict=True):  # at twice the width the ring counts half
+        for out, multiple in zip(pulls, (1.0, 2.0), strict=True):  # twice the width halves pulls in the ring
             self.sums.huber(state, multiple * width, False, width)(0, self.pairs.n_queries, scores, out)
         state.curvature = self.curvature(narrower)
         return state, 2.0 * (width / narrower - 1.0) * (pulls[0] - pulls[1])

@@ -142,7 +142,7 @@ class PairwiseLoss(Protocol):
         """
 
     def curvature_diagonal(self, state: Any, start: int, stop: int) -> np.ndarray:
-        """Diagonal of the Hessian with respect to the scores, for the positions ``start .. stop``."""
+        """Diagonal of the Hessian with respect to the scores, for the positions ``start`` to ``stop - 1``."""
 
     def hessian_rows(self, state: Any, first: int, last: int, X_range: np.ndarray, out: np.ndarray) -> int | None:
         """The factors of an explicit Hessian X'HX, where H is the Hessian with respect to the scores.

@@ -386,7 +386,7 @@ class _CoarseSpace(NamedTuple):
 
     @classmethod
     def of(cls, terms: AdditiveTerms, n_dimensions: int) -> "_CoarseSpace":
-        """The space of an additive model, of about ``n_dimensions`` at most; all variables, if there are few."""
+        """The coarse space of an additive model: at most about ``n_dimensions`` dimensions, or all variables if few."""
         from scipy import sparse
 
         if terms.n_variables <= COARSE_DIMENSIONS:

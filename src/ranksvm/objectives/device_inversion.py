@@ -38,7 +38,7 @@ class DeviceInversion:
     device : Device
         The device.
     values : DeviceArray of float32 or float64, shape (n_rows, n_rows)
-        Q.
+        The kernel matrix Q.
     largest : float
         Its largest value.
     """

@@ -26,7 +26,7 @@ class DeviceLandmarks(Landmarks):
     Parameters
     ----------
     matrix : KernelMatrix
-        Q.
+        The kernel matrix Q.
     positions : ndarray of int64, shape (n_landmarks,)
         The landmarks.
     device : Device

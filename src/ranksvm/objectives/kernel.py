@@ -304,7 +304,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return self.landmarks.preconditioner(self.landmarks.hessian(self._landmark_problem, point), self.C * degrees)
 
     def inverse_cost(self, point: KernelPoint) -> float:
-        """Cost of `inverse`, in products with Q; infinite without the memory for it."""
+        """Cost of `inverse`, as a number of products with Q; infinite if there is too little memory for it."""
         return self._inversion.cost(self._degrees(point), self.pairs.pointers) / max(1, self.matrix.product_bytes)
 
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:

@@ -41,7 +41,7 @@ class Landmarks:
     Parameters
     ----------
     matrix : KernelMatrix
-        Q.
+        The kernel matrix Q.
     positions : ndarray of int64, shape (n_landmarks,)
         The landmarks.
 

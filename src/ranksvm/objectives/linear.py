@@ -89,7 +89,7 @@ class SmoothedObjective(Generic[PointType]):
         raise NotImplementedError
 
     def inverse_cost(self, point: PointType) -> float:
-        """Cost of the inverse of the Hessian, in products with the Hessian: infinite unless a subclass has one."""
+        """Cost of the inverse of the Hessian, as a number of products with it: infinite unless a subclass has one."""
         return float("inf")
 
     def inverse(self, point: PointType) -> Callable[[np.ndarray], np.ndarray] | None:

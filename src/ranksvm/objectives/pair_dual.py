@@ -1,4 +1,4 @@
-"""The dual of a linear model over listed pairs, one alpha for each pair: for far fewer rows than features."""
+"""The dual of a linear model over listed pairs, one alpha for each pair; fast for far fewer rows than features."""
 
 from functools import partial
 from typing import NamedTuple

@@ -70,7 +70,7 @@ class RowSpaceObjective(LinearObjective):
         return by_diagonal(1.0 + self.C * diagonal)
 
     def inverse_cost(self, point: LinearPoint) -> float:
-        """Cost of `inverse`, in products with the Hessian; infinite without the memory for it."""
+        """Cost of `inverse`, as a number of products with the Hessian; infinite if there is too little memory."""
         term = self.rows_term
         cost = inverse_cost(self._degrees(point), term.pairs.pointers, self.inverse_memory)
         if self._gram is None:

@@ -134,7 +134,7 @@ def _solve_sample(
 def _minimize(
     objective: AdaptiveObjective[P], point: P, sample_result: SampleResult, monitor: Monitor[P]
 ) -> tuple[SolverResult, SampleResult]:
-    """Newton steps by conjugate gradients, then by Hessians if they save time; the result, and what was learned."""
+    """Take Newton steps by conjugate gradients, then by Hessians if they save time; also return what was learned."""
     earlier = objective.earlier_hessian()  # from an earlier solve, in which Hessians saved time
     if sample_result.hessians_saved_time or earlier is not None:
         return by_hessians(objective, point, monitor, earlier), SampleResult(hessians_saved_time=True)

@@ -85,7 +85,7 @@ class Objective(Protocol[P]):
         """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
 
     def reduce_smoothing(self, point: P, tol: float, by_inverse: bool = False) -> tuple[P, int]:
-        """Reduce the smoothing if it is time; return a new point at or near w, or the same, and the evaluations used.
+        """Reduce the smoothing if it is time; return a point at or near w, and the number of evaluations used.
 
         With ``by_inverse``, the solution with less smoothing is predicted by an inverse of the Hessian.
         """

@@ -113,7 +113,7 @@ class _Sample(NamedTuple):
     key: tuple[int, int]
 
     def at(self, at: "Scored") -> "ThreadedPoint":
-        """The point of this sample that has the scores of ``at``."""
+        """The point of this sample at which its rows have the same scores as at ``at``."""
         return self.term.point_at(at.scores[self.positions], at.width)
 
 
@@ -410,7 +410,7 @@ class ThreadedTerm:
         products: RowProducts,
         n_totals: int | None = None,
     ) -> tuple[LossSums, np.ndarray]:
-        """`_pass` in the basis of the products, whose vectors over features have ``n_totals`` numbers."""
+        """`_pass` for ``w`` in the form that the products take; the result has ``n_totals`` numbers."""
         if self.design.file is not None:
             self.design.file.check_whole()
         n_totals = self.n_variables if n_totals is None else n_totals
@@ -449,7 +449,7 @@ class ThreadedTerm:
         return sums, total
 
     def _all_tasks(self) -> list[list[Block]]:
-        """The tasks for work on scores, a large query as a task of its own."""
+        """All queries, divided into tasks for work on scores; each large query is a task of its own."""
         return [*self._tasks, *([block] for block in self._large)]
 
     def _large_query(

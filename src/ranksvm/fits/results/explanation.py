@@ -65,8 +65,8 @@ class Explanation:
     the query's documents as the background ("linear SHAP", Lundberg & Lee, "A unified approach to interpreting model
     predictions", NIPS 2017), exact for a linear model. All values are computed on access.
 
-    A score of an additive ranker is a sum over terms, its features and its interactions. What is said here about
-    features then holds for terms, with the contribution of a term to a score in place of ``w_f x_f``.
+    A score of an additive ranker is a sum over terms: one for each feature, and one for each interaction. What is said
+    here about features then holds for terms, with the contribution of a term to a score in place of ``w_f x_f``.
 
     Parameters
     ----------

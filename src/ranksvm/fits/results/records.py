@@ -95,7 +95,7 @@ class Fourier:
 
 @dataclass(frozen=True, eq=False)
 class KernelModel:
-    """A function of a kernel, and how it was computed.
+    """The scoring function of a kernel model, and how it was computed.
 
     Parameters
     ----------

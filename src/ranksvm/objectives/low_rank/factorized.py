@@ -122,7 +122,7 @@ class FactorizedDual:
         self._start(factors, self.upper)
 
     def start_along(self, factors: np.ndarray) -> None:
-        """Set the factors to the best multiple of some factors in [0, 1], because V = 0 is a stationary point.
+        """Start at the best multiple of given factors (clipped to [0, 1]), because V = 0 is a stationary point.
 
         With ``alpha = sigma^2 alpha_0`` the objective is ``sigma^4 |w_0|^2 / 2 - sigma^2 sum of alpha_0``, minimal if
         ``sigma^2 = sum of alpha_0 / |w_0|^2``, or at the edge of the box.
@@ -148,8 +148,9 @@ class FactorizedDual:
     def epoch(self) -> Iterator[float]:
         """Visit each query once, in random order, then take a joint step in the direction of their changes.
 
-        Between two items of this generator the factors are consistent. An item is the sum of ``|P(V - G) - V|^2`` over
-        the queries of a part, each at its visit, where G is the gradient and P is the projection onto the box.
+        Between two items of this generator, w and the factors agree. An item is the sum of ``|P(V - G) - V|^2`` over
+        the queries of a part, computed for each query when it is visited. G is the gradient, and P is the projection
+        onto the box.
         """
         for part in self._parts(self._random.permutation(self._with_pairs)):
             yield self.visit(part)
@@ -161,7 +162,7 @@ class FactorizedDual:
             self.refresh()
 
     def visit(self, queries: np.ndarray) -> float:
-        """A projected gradient step on the factors of one query after another; the sum of ``|P(V - G) - V|^2``."""
+        """Take a projected gradient step for one query after another; return the sum of ``|P(V - G) - V|^2``."""
         return float(self.design.visit_factors(self._arrays, queries, self.upper, self.fixed_step or 0.0, self.w))
 
     def remaining_decrease(self) -> float:

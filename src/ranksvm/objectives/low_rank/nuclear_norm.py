@@ -258,7 +258,7 @@ class NuclearNormObjective:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _couple(self, matrices: list[LowRank] | None, lam: float) -> None:
-        """Set up the problem in w: its dual has a weighted distance of the variables from some matrices, or from 0."""
+        """Set up the problem in w, whose dual penalizes the distance of alpha from ``matrices`` (None: from 0)."""
         self.loss.lam = lam
         if matrices is None:
             self.loss.target[:] = 0.0
@@ -277,7 +277,7 @@ class NuclearNormObjective:
         return self.loss.alpha(self._solution.point.at.scores, query)
 
     def _multipliers(self, alpha: np.ndarray) -> np.ndarray:
-        """Gradient of g, the last two terms minimized over A; its spectral norm is at most gamma."""
+        """Gradient of g (the last two terms of the objective, minimized over A); its spectral norm is at most gamma."""
         rest: np.ndarray = alpha - soft_threshold(alpha, self.gamma / (2.0 * self.lam)).dense()
         return 2.0 * self.lam * rest
 
@@ -296,8 +296,8 @@ class NuclearNormObjective:
     def _advance(self, query: int, last_length: float) -> tuple[LowRank, _Values, tuple[float, float]]:
         """Advance the splitting of one query; returns its next matrix, its values, and two squared lengths.
 
-        The values are at the new dual variables. The lengths are those of the move of the proximal point, and of its
-        difference from the dual variables. The variables of the splitting and their reflection are overwritten by the
+        The values are at the new dual variables. The lengths are how far the proximal point has moved, and how far it
+        is from the dual variables. The variables of the splitting and their reflection are overwritten by the
         next ones, to which the matrix belongs.
         """
         alpha = self._alpha(query)

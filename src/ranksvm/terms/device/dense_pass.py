@@ -163,7 +163,7 @@ class QueryPass:
         self._go("fused_laplacian", (v, scores, inner, outer, factor), rest, out)
 
     def additions(self) -> int:
-        """Most additions that one row's term goes through in a sum over rows, which bounds round-off."""
+        """Most additions that one row's summand goes through in a sum over rows, which bounds round-off."""
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
         for part in self._parts:

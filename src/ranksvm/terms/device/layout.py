@@ -61,7 +61,8 @@ class Layout(NamedTuple):
 def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: PairwiseLoss, n_threads: int = 1) -> Layout:
     """Copy the rows and pairs of a term to a device.
 
-    Dense rows of the host stream through if they are not expected to fit, or do not fit.
+    If dense rows of the host are not expected to fit, or do not fit, they stream through: every product copies them to
+    the device, one block after another.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ LONG_PAIRS = 1 << 31
 
 
 def is_long(pairs: Pairs) -> np.ndarray:
-    """Select the queries that the host sweeps.
+    """Select the queries whose loss the host computes.
 
     Parameters
     ----------

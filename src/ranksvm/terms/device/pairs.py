@@ -90,7 +90,7 @@ class PairsOnDevice:
 
 
 def _level_arguments(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, ...]:
-    """Fields of LevelPairs of pairs.hpp: levels are numbered over all queries; a long query has one, and no pairs."""
+    """Fields of LevelPairs (pairs.hpp): levels are numbered across queries; a long query has one level, so no pairs."""
     sizes, pointers = np.diff(order.pointers), order.pointers
     level = pairs.levels[order.positions]
     level[np.repeat(is_long(pairs)[order.queries], sizes)] = 0

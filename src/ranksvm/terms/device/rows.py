@@ -50,7 +50,7 @@ class RowsOnDevice(Protocol):
         """``out = X' u``."""
 
     def additions(self) -> int:
-        """Most additions that one row's term goes through in ``X' u``, which bounds round-off."""
+        """Most additions that one row's summand goes through in ``X' u``, which bounds round-off."""
 
 
 class DenseRows:
@@ -257,7 +257,7 @@ def blocks_for(launcher: Launcher, n_rows: int, n_features: int) -> int:
 
 
 def additions_of(n_rows: int, n_features: int, n_blocks: int, n_threads: int) -> int:
-    """Most additions that one row's term goes through in the kernels that add up rows."""
+    """Most additions that one row's summand goes through in the kernels that add up rows."""
     parts = max(1, n_threads // max(1, n_features))
     of_block = -(-n_rows // (n_blocks * parts)) + parts
     return of_block + -(-n_blocks * LANES // n_threads) + n_threads // LANES

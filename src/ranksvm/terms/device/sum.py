@@ -132,7 +132,7 @@ class DevicesTerm:
     # -- private methods ---------------------------------------------------------------------------------------------
 
     def _each(self, method: Callable[..., Result], *points: DevicesPoint) -> list[Result]:
-        """The results of a method for each device and its share of the points, computed at the same time."""
+        """Call a method for all devices at the same time, each with its parts of the points; return the results."""
         shares = zip(self.parts, *(point.parts for point in points), strict=True)
         return parallel_map(lambda share: method(*share), list(shares), len(self.parts))
 

@@ -62,7 +62,7 @@ class DeviceSample(NamedTuple):
     key: tuple[int, int]
 
     def at(self, at: DevicePoint) -> DevicePoint:
-        """The point of this sample that has the scores of ``at``."""
+        """The point of this sample at which its rows have the same scores as at ``at``."""
         point = self.term._new_point(at.width)
         self.term._run("take", at.scores, self.places, self.term.n_rows, point.scores, work=self.term.n_rows)
         return point
