@@ -262,6 +262,7 @@ def test_an_infinite_value_is_named_as_in_its_file_where_missing_ones_are_taken(
             ranksvm("train", names, *arguments)
             for command in ("predict", "explain"):
                 assert place in ranksvm(command, out, part, missing, code=1).stderr
+            assert place in ranksvm("export", out, "--to", "json", "--data", part, missing, code=1).stderr
         assert place in ranksvm("train", part, *arguments, missing, code=1).stderr
         # before the fit
         stderr = ranksvm("train", whole, "--valid", part, *arguments, missing, code=1).stderr
@@ -285,6 +286,8 @@ def test_a_missing_value_that_is_new_is_named_as_in_its_file(ranksvm, folder, tr
             for command in ("predict", "rank", "explain"):
                 stderr = ranksvm(command, out, tmp_path / "one.csv", missing, code=1).stderr
                 assert place.format(tmp_path / "one.csv", "3, 0", "x0") in stderr
+            exported = ("export", out, "--to", "json", "--data", tmp_path / "one.csv")
+            assert place.format(tmp_path / "one.csv", "3, 0", "x0") in ranksvm(*exported, missing, code=1).stderr
         ranksvm("train", tmp_path / "one.csv", *options, missing)  # with a value for missing x0
         stderr = ranksvm("predict", out, tmp_path / "two.csv", missing, code=1).stderr
         assert place.format(tmp_path / "two.csv", "7, 1", "x1") in stderr

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     # A fitted ranker, or a Pipeline that ends with one.
     Model: TypeAlias = Ranker | Pipeline
 
-__all__ = ["for_model", "known_texts", "matched", "matched_to", "name_features", "names_in", "refuse_not_finite"]
+__all__ = ["for_model", "known_texts", "matched", "name_features", "names_in", "refuse_not_finite"]
 
 T = TypeVar("T")
 # maximum number of names that a message lists
@@ -37,8 +37,10 @@ def for_model(model: "Model", data: "RankingData", path: Path) -> "tuple[Model, 
 
     The model is returned without names, because scikit-learn would warn that the array of features has none.
     """
+    from ranksvm.data.text_categories import categories_of
+
     names, n_features = names_in(model), model.n_features_in_
-    X = matched_to(model, data, path)
+    X = matched(data, names, n_features, path, "the model", categories_of(model))
     if names is not None:
         model = _by_position(model)
     elif data.n_features == n_features and not _are_numbered(data.feature_names):
@@ -80,13 +82,6 @@ def _naming_file(path: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise DataError(f"{titled(path)}: {error}") from None
-
-
-def matched_to(model: "Model", data: "RankingData", path: Path) -> "Features":
-    """The features of a file in the order of a model's features."""
-    from ranksvm.data.text_categories import categories_of
-
-    return matched(data, names_in(model), model.n_features_in_, path, "the model", categories_of(model))
 
 
 def matched(

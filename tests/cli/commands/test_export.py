@@ -156,6 +156,16 @@ def test_a_model_with_names(ranksvm, ranksvm_json, folder, tmp_path):
 # ---- import
 
 
+def test_a_value_that_is_not_finite_is_named_as_in_its_file(ranksvm, folder, model, tmp_path):
+    pd, part = pytest.importorskip("pandas"), tmp_path / "part.csv"
+    data = package.datasets.read_data(folder / "train.txt")
+    frame = pd.DataFrame(np.array(data.X, dtype=float)).add_prefix("x").assign(label=data.y, qid=data.qid)
+    frame.loc[7, "x1"] = np.inf
+    frame.to_csv(part, index=False)
+    stderr = ranksvm("export", model, "--to", "json", "--data", part, code=1).stderr
+    assert f"{part}: Input X contains infinity at X[7, 1] (feature x1)" in stderr
+
+
 def test_a_file_of_svm_rank_there_and_back(ranksvm, ranksvm_json, folder, model, tmp_path):
     ranksvm("export", model, "--to", "svm-rank", "-o", tmp_path / "model.dat")
     document = ranksvm_json("import", tmp_path / "model.dat", "-o", tmp_path / "back.rsvm")

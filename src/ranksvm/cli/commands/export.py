@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ranksvm.cli.features import matched_to
+from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read
 from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.options.shared import (
@@ -122,7 +122,7 @@ def export_command(
             options["templates"] = read_templates("/dev/stdin" if templates == STDIN else templates)
         if data is not None:
             rows = read(data, progress, Stopwatch(), reading, require_labels=False, models=[ranker])
-            options["X"] = matched_to(ranker, rows, data)
+            _, options["X"], _ = for_model(ranker, rows, data)
             options["qid"] = rows.query_ids
         options["name"] = options["name"] or (None if output is not None else model.name.split(".", 1)[0])
         found = export(ranker, output, to=to, **options)
