@@ -85,6 +85,8 @@ def test_what_does_not_fit_is_copied_in_every_pass_or_not_at_all():
     assert beside_preparation(work, costs, free=2 * work.resident) == pytest.approx(work.copied)
     assert sparse.on_gpu(costs, free=sparse.resident) == np.inf
     assert sparse.on_gpu(costs, free=2 * sparse.resident) < np.inf
+    for each in (work, sparse):
+        assert each.resident >= each.copied + 10_000 * 8 * 8  # scores, slopes, and pairs
     queries = Queries.from_qid(np.zeros(100), 100)
     pairs = ComparablePairs.from_labels(queries, np.arange(100) % 2.0)
     features = feature_work(LOSS, pairs, rows_of(50), 7)

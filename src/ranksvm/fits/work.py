@@ -234,7 +234,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         moved=0.0,
         visits=passes * _visits_of_pass(pairs) + MULTIPLICATION * multiplications,
         rows=float(n_rows),
-        resident=device_bytes,
+        resident=device_bytes + BESIDE_BYTES * n_rows,
         copied=device_bytes,
         visits_to_compute_resident=0.0,
         streams=design.dense,
