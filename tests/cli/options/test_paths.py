@@ -189,9 +189,10 @@ def test_a_named_pipe_is_written_to_and_stays(folder, model, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [sys.executable, "-m", "ranksvm", "predict", str(model), str(folder / "test.txt"), "-o", str(pipe)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as writer:
-        assert len(pipe.read_bytes().splitlines()) == 120
-    assert writer.returncode == 0
+    # opened first and without waiting, because a writer that fails may never open it; the scores fit into its buffer
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
+        subprocess.run(command, stderr=subprocess.DEVNULL, check=True, timeout=60)
+        assert len(reader.read().splitlines()) == 120
     assert pipe.is_fifo()
 
 
