@@ -19,19 +19,16 @@ __all__ = [
     "Documents",
     "Exposures",
     "Log",
-    "LogBlock",
     "Residuals",
     "Support",
     "check_bias",
     "check_log",
-    "clip_of",
     "doubly_robust",
     "exposures",
     "gains",
     "inverse_exposure",
     "list_exposures",
     "propensities",
-    "unclipped",
     "weight_facts",
 ]
 
@@ -120,12 +117,12 @@ def gains(log: LogBlock, bias: Bias) -> np.ndarray:
     return clicked if bias is None or isinstance(bias, str) else clicked - bias.offset_at(log.rank)
 
 
-def clip_of(bias: Bias) -> float:
+def _clip_of(bias: Bias) -> float:
     """Lower limit of the mean exposures; 0 if there is none."""
     return 0.0 if bias is None or isinstance(bias, str) else bias.clip
 
 
-def unclipped(bias: Bias) -> Bias:
+def _unclipped(bias: Bias) -> Bias:
     """The propensities without their limit, which applies to mean exposures."""
     return bias if bias is None or isinstance(bias, str) else bias.clipped(0.0)
 
@@ -179,7 +176,7 @@ class Exposures:
 
 def exposures(log: Log, data: "RankingData", bias: Bias) -> Exposures:
     """The sums for the rows of the data, in one pass over the log."""
-    query, plain = data.queries.numbers(), unclipped(bias)
+    query, plain = data.queries.numbers(), _unclipped(bias)
     impressions = np.zeros(data.queries.n_queries)
     exposure, gain, clicks = np.zeros((3, data.n_rows))
     for block in log.blocks():
@@ -188,12 +185,12 @@ def exposures(log: Log, data: "RankingData", bias: Bias) -> Exposures:
         gain += np.bincount(rows, gains(block, plain), data.n_rows)
         clicks += np.bincount(rows[block.clicked], minlength=data.n_rows)
         impressions += np.bincount(query[rows[block.pointers[:-1]]], minlength=len(impressions))
-    return Exposures(query, impressions, exposure, gain, clicks, clip_of(bias))
+    return Exposures(query, impressions, exposure, gain, clicks, _clip_of(bias))
 
 
 def list_exposures(log: Log, bias: Bias) -> tuple[Exposures, np.ndarray]:
     """The sums for the rows of the log, as if each impression were a query, and the query of each impression."""
-    plain, columns, sizes, queries = unclipped(bias), [], [], []
+    plain, columns, sizes, queries = _unclipped(bias), [], [], []
     for block in log.blocks():
         columns.append((propensities(block, plain), gains(block, plain), block.clicked.astype(np.float64)))
         sizes.append(np.diff(block.pointers))
@@ -201,7 +198,7 @@ def list_exposures(log: Log, bias: Bias) -> tuple[Exposures, np.ndarray]:
     exposure, gain, clicks = (np.concatenate(column) for column in zip(*columns, strict=True))
     size = np.concatenate(sizes)
     impression = np.repeat(np.arange(len(size)), size)
-    sums = Exposures(impression, np.ones(len(size)), exposure, gain, clicks, clip_of(bias))
+    sums = Exposures(impression, np.ones(len(size)), exposure, gain, clicks, _clip_of(bias))
     return sums, np.concatenate(queries)
 
 
@@ -276,7 +273,7 @@ class Residuals:
     """
 
     def __init__(self, sums: Exposures, bias: Bias, slopes: list[np.ndarray]):
-        self._sums, self._bias = sums, unclipped(bias)
+        self._sums, self._bias = sums, _unclipped(bias)
         self._mean = _mean_relevance(sums)
         self._slopes = [slope * sums.impressions_by_row for slope in slopes]
         # the squared deviations of the queries already include the share 1 / impressions of this variance
