@@ -422,6 +422,22 @@ def test_direct_steps_at_large_C_end_where_round_off_says(seed):
     assert direct.n_iter_ < 20
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber", "logistic"])
+@pytest.mark.parametrize("n_queries", [3, 20])
+def test_direct_steps_at_large_C_reach_the_optimum_of_conjugate_gradients(kernel, loss, n_queries):
+    random = np.random.default_rng(0)
+    X, y, qid = random.normal(size=(100, 3)), random.integers(0, 4, 100), np.sort(random.integers(0, n_queries, 100))
+    options = {"C": 1e11, "kernel": kernel, "gamma": 1.0, "loss": loss}
+    fits = {
+        solver: KernelRankSVM(solver=solver, **options).fit(X, y, qid=qid) for solver in ("newton", "direct", "auto")
+    }
+    assert all(fit.converged_ for fit in fits.values())
+    for solver in ("direct", "auto"):
+        assert fits[solver].objective_ == pytest.approx(fits["newton"].objective_, rel=2e-4)
+    assert fits["direct"].n_iter_ <= fits["newton"].n_iter_ + 2
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_linear_kernel_is_not_made_again_in_float64(caplog):
     random = np.random.default_rng(0)

@@ -8,7 +8,13 @@ from ranksvm.data import ComparablePairs, Queries
 from ranksvm.kernels import kernel_matrix, kernel_named
 from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
-from ranksvm.objectives.active_pairs import ActivePairs, HostInversion, correction_by_active_pairs, factorize
+from ranksvm.objectives.active_pairs import (
+    ActivePairs,
+    HostInversion,
+    correction_by_active_pairs,
+    factorize,
+    potentials_of,
+)
 from ranksvm.solvers import Status, newton_cg, tron
 
 LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
@@ -166,6 +172,34 @@ def test_the_inverse_by_active_pairs_is_that_of_the_whole_matrix(loss, C, n, n_q
     before = objective.matrix.n_products
     inverse(r)
     assert objective.matrix.n_products == before + 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scale", [0.0, 0.2, 5.0])
+def test_potentials_have_given_coefficients(loss, scale):
+    objective, oracle, rng = make_problem(loss)
+    point = objective.evaluate(objective.vector(scale * rng.normal(size=60)))
+    degrees = objective.loss.curvature_diagonal(point.state, 0, 60)
+    pairs = ActivePairs(objective.loss.hessian(point.state), degrees, objective.pairs.pointers)
+    H, potentials = oracle.loss_hessian(point.scores), potentials_of(pairs, 60)
+    coefficients, free = H @ rng.normal(size=60), rng.normal(size=60)
+    np.testing.assert_allclose(H @ potentials(coefficients), coefficients, atol=1e-9)
+    # other coefficients, except at one document of each component
+    off = np.abs(H @ potentials(free) - free)[pairs.positions] > 1e-9
+    assert off.sum() == len(pairs.positions) - np.linalg.matrix_rank(H)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(("n", "n_queries"), [(60, 1), (60, 6), MANY_QUERIES])
+def test_the_inverse_is_accurate_at_a_C_that_leaves_no_digits_of_a_difference(loss, n, n_queries):
+    C = 1e11
+    objective, oracle, rng = make_problem(loss, n=n, n_queries=n_queries, gamma=2.0)
+    objective.reweight(C)
+    point = objective.evaluate(objective.vector(0.2 * rng.normal(size=n)))
+    Q, expected = objective.matrix.columns(np.arange(n)), rng.normal(size=n)
+    r = expected + C * oracle.loss_hessian(point.scores) @ Q @ expected
+    found = objective.inverse(point)(objective.vector(r))
+    np.testing.assert_allclose(found, np.stack([expected, Q @ expected]), atol=0.01)
 
 
 def test_scores_of_the_inverse_have_the_round_off_of_its_result():

@@ -11,7 +11,14 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
-from ranksvm.objectives.active_pairs import HostInversion, Inversion, correction_by_active_pairs
+from ranksvm.objectives.active_pairs import (
+    ActivePairs,
+    HostInversion,
+    Inversion,
+    correction_by_active_pairs,
+    loses_digits,
+    potentials_of,
+)
 from ranksvm.objectives.device_inversion import DeviceInversion
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
@@ -294,7 +301,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``v + C H Q v``."""
-        return self.vector(v[0] + self.C * self._curvature_product(point, v[1]))
+        return self.vector(v[0] + self.C * self._curvature_product(point.state, v[1]))
 
     def preconditioner(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian, self-adjoint in the same inner product, without products with Q."""
@@ -319,20 +326,26 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return None if inverse is None else point.w - inverse(self.vector(point.slopes + self.C * change))
 
     def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
-        correct = correction_by_active_pairs(
-            self.loss.hessian(state),
-            self.loss.curvature_diagonal(state, 0, self.n_variables),
-            self.pairs.pointers,
-            self.C,
-            self._inversion,
-        )
+        degrees = self.loss.curvature_diagonal(state, 0, self.n_variables)
+        how = self.loss.hessian(state), degrees, self.pairs.pointers
+        potentials = None
+        if loses_digits(degrees, self.matrix.largest, self.C):
+            potentials = potentials_of(ActivePairs(*how), self.n_variables)
+        correct = correction_by_active_pairs(*how, self.C, self._inversion)
         if correct is None:
             return None
 
         def solve(r: np.ndarray) -> np.ndarray:
+            if potentials is None:
+                b = r[0] - correct(r[1])
+            else:
+                # (I + C H Q)^-1 H y is M y / C, without a difference: one is left only for what H y does not reach
+                y = potentials(r[0])
+                rest = r[0] - self._curvature_product(state, y)
+                b = rest + correct(y / self.C - self.matrix.product(rest))
             # Q times the difference, not the difference of products: the scores of a step then have the round-off of
             # the step, not that of a gradient that may be many orders of magnitude larger
-            return self.vector(r[0] - correct(r[1]))
+            return self.vector(b)
 
         return solve
 
@@ -398,9 +411,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """The diagonal of H."""
         return self.loss.curvature_diagonal(point.state, 0, self.n_variables)
 
-    def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
+    def _curvature_product(self, state: object, v: np.ndarray) -> np.ndarray:
         """H v."""
-        out, pointers, hessian = np.empty(self.n_variables), self.pairs.pointers, self.loss.hessian(point.state)
+        out, pointers, hessian = np.empty(self.n_variables), self.pairs.pointers, self.loss.hessian(state)
 
         def part(queries: tuple[int, int]) -> None:
             first, last = queries
@@ -433,7 +446,7 @@ class CoefficientObjective(KernelObjective):
     def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``Q (v + C H Q v)``."""
         Qv = self.matrix.product(v)
-        return self.matrix.product(v + self.C * self._curvature_product(point, Qv))
+        return self.matrix.product(v + self.C * self._curvature_product(point.state, Qv))
 
     def hessian_diagonal(self, point: KernelPoint) -> np.ndarray:
         """Return 1: the trust region uses the Euclidean norm, as in the publication."""
