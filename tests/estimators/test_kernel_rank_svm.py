@@ -458,6 +458,18 @@ def test_a_path_goes_on_in_float64_where_it_must():
     assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-4)
 
 
+def test_documents_far_from_each_other_have_an_accurate_laplacian_kernel():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(40, 3)), rng.integers(0, 3, 40), np.repeat(np.arange(4), 10)
+    X = X + 2.0**40 * (qid % 2)[:, np.newaxis]
+    options = {"C": 10.0, "kernel_dtype": "float64", "tol": 1e-8}
+    Q = np.exp(-0.5 * np.abs(X[:, np.newaxis] - X).sum(axis=2))
+    expected = KernelRankSVM(kernel="precomputed", **options).fit(Q, y, qid=qid)
+    found = KernelRankSVM(kernel="laplacian", gamma=0.5, **options).fit(X, y, qid=qid)
+    assert found.converged_
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_fit_that_continues_in_float64_solves_the_same_problem(loss):
     rng = np.random.default_rng(3)

@@ -50,6 +50,23 @@ def test_documents_near_each_other_far_from_the_rest(storage):
     np.testing.assert_allclose(kernel_named("rbf", gamma=gamma).block(storage(X), storage(X)), expected, rtol=1e-3)
 
 
+@pytest.mark.parametrize("far", [1.0, 1e8, 1e15])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_round_off_of_values_of_laplacian(far, dtype, sparse):
+    """Two groups of documents far from each other: only for sparse rows does their distance limit the precision."""
+    random, n = np.random.default_rng(5), 40
+    X = (random.normal(size=(60, n)) + far * random.choice([-1.0, 1.0], (60, 1))).astype(dtype)
+    exact = X.astype(np.longdouble)
+    for gamma in (1e-3, 0.02, 1.0):
+        expected = np.exp(-np.longdouble(gamma) * np.abs(exact[:, np.newaxis] - exact).sum(axis=2))
+        kernel = kernel_named("laplacian", gamma=gamma)
+        rows = scipy.sparse.csr_array(X) if sparse else X
+        bound = kernel.value_error(n, float(np.square(exact).sum(axis=1).max()), sparse)
+        assert np.abs(kernel.block(rows, rows) - expected).max() <= bound
+        assert bound < 1e-14 or sparse
+
+
 def test_a_callable_takes_and_returns_arrays():
     X = np.random.default_rng(2).normal(size=(150, 4))
     kernel = kernel_named(lambda A, B: np.tanh(A @ B.T))

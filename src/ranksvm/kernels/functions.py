@@ -153,7 +153,7 @@ class Kernel:
     parameters: dict[str, float] = field(default_factory=dict)
 
     def center(self, X: Features) -> np.ndarray | None:
-        """The mean of the documents, to be subtracted for accuracy, which changes no difference of documents.
+        """The mean of the documents, to be subtracted for accuracy: products then give distances with more digits.
 
         Parameters
         ----------
@@ -163,9 +163,10 @@ class Kernel:
         Returns
         -------
         ndarray of float64, shape (n_features,), or None
-            Their mean; None for sparse documents, and for the other kernels.
+            Their mean; None for sparse documents, and for the other kernels. (The distances of ``laplacian`` are sums
+            of differences, to which the subtraction would add its own round-off.)
         """
-        if self.name not in _TRANSLATION_INVARIANT or is_sparse(X) or not len(X):
+        if self.name != "rbf" or is_sparse(X) or not len(X):
             return None
         return np.asarray(np.mean(X, axis=0, dtype=np.float64))
 
@@ -216,7 +217,7 @@ class Kernel:
     def block(self, X: Features, Z: Features) -> np.ndarray:
         """Values for every row of X with every row of Z.
 
-        Distances are computed in float64 from centered rows, so that an offset costs no digits.
+        Distances are computed in float64, from differences or from centered rows, so that an offset costs no digits.
 
         Parameters
         ----------
@@ -238,7 +239,7 @@ class Kernel:
         self.values(self.documents(X, center), self.documents(Z, center), out)
         return out
 
-    def value_error(self, n_features: int, largest_square: float) -> float:
+    def value_error(self, n_features: int, largest_square: float, sparse: bool) -> float:
         """Bound on the round-off of a value; 0 for a callable, whose values define the kernel.
 
         Parameters
@@ -247,6 +248,8 @@ class Kernel:
             Number of features of a document.
         largest_square : float
             Largest squared norm of a document, in the form of `documents`.
+        sparse : bool
+            Whether the values are computed from sparse rows.
 
         Returns
         -------
@@ -264,8 +267,10 @@ class Kernel:
         if self.name == "linear":
             return 2.0 * unit * largest_square
         gamma = self.parameters["gamma"]
-        if self.name == "laplacian":  # |x|_1 <= (n |x|^2)^1/2
-            return unit * (1.0 + 4.0 * gamma * float(np.sqrt(n_features * largest_square)))
+        if self.name == "laplacian":
+            # A sum of differences of dense rows has an error relative to itself, and t exp(-t) < 1. From sparse rows it
+            # is |x|_1 plus a change for each entry of z, and |x|_1 <= (n |x|^2)^1/2.
+            return unit * (1.0 + (4.0 * gamma * float(np.sqrt(n_features * largest_square)) if sparse else 0.0))
         # where products would lose more than this, distances are recomputed from differences of rows
         products = 4.0 * max(DISTANCE_ROUND_OFF, unit) * gamma * largest_square
         differences = 2.0 * EXPONENT_ROUND_OFF + 4.0 * unit * float(np.sqrt(EXPONENT * gamma * largest_square))

@@ -105,7 +105,7 @@ class KernelValues:
     def value_error(self) -> float:
         starts = range(0, self.n_rows, DIAGONAL_ROWS)
         squares = [self.ready(slice(start, start + DIAGONAL_ROWS)).squares.max() for start in starts]
-        return self._kernel.value_error(self._X.shape[1], max(squares, default=0.0))
+        return self._kernel.value_error(self._X.shape[1], max(squares, default=0.0), sparse=not self._dense)
 
 
 class Tiles:
