@@ -86,3 +86,12 @@ def test_an_array_of_float64_is_not_copied():
     values = np.array([1.0, 2.0])
     assert numeric_column("y", values) is values
     assert numeric_column("scores", np.array([np.inf, 1]), finite=False).tolist() == [np.inf, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_a_column_of_a_table_becomes_contiguous(dtype):
+    table = np.array([[1, 5], [2, 5], [3, 5]], dtype=dtype)
+    for values, expected in ((table[:, 0], [1, 2, 3]), (table[::-1, 0], [3, 2, 1])):
+        column = numeric_column("y", values)
+        assert column.flags.c_contiguous
+        assert column.tolist() == expected

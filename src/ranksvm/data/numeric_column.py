@@ -47,7 +47,7 @@ def numeric_column(
     Returns
     -------
     ndarray of float64
-        The numbers; the array itself if it is float64 already.
+        The numbers, C-contiguous; the array itself if it is contiguous float64 already.
 
     Raises
     ------
@@ -86,14 +86,14 @@ def as_array(name: str, values: ArrayLike) -> np.ndarray:
 
 def _as_floats(name: str, array: np.ndarray) -> np.ndarray:
     if array.dtype == np.float64:
-        return np.asarray(array)  # not a subclass
+        return np.ascontiguousarray(array)  # not a subclass
     if array.dtype.kind in "mM":
         raise DataError(f"{name} must hold numbers, got {array.dtype}.")
     if array.dtype.kind == "c":
         raise DataError(f"{name} must hold real numbers. Complex data not supported: {array.dtype}.")
     try:
         with np.errstate(over="ignore"):
-            return np.asarray(array, dtype=np.float64)
+            return np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         row, reason = next(_unreadable(array))
         raise DataError(f"{name} must hold numbers, but row {row} (from 0) {reason}.") from None
