@@ -171,6 +171,29 @@ def test_scalers_by_query(target, runtime, scaler, tmp_path):
     np.testing.assert_allclose(found[clear], expected[clear], rtol=0, atol=tolerance)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 1)), QueryMinMaxScaler()])
+@pytest.mark.parametrize(("target", "runtime"), [key for key in ALL_RUNTIMES if key[0] in ("python", "sql", "onnx")])
+def test_values_with_six_decimals_stay_on_their_side_of_a_cut(target, runtime, scaler, dtype, tmp_path):
+    """LETOR files have many zeros, and features whose smallest positive value is 0.000001: a cut between the two."""
+    random = np.random.default_rng(0)
+    n_queries, n_docs = 40, 10
+    X = np.where(random.uniform(size=(n_queries * n_docs, 6)) < 0.5, 0.0, 1e-6 * random.integers(1, 4, (400, 6)))
+    X[::n_docs] = 1.0
+    X = X.astype(np.float32).astype(np.float64)  # engines of float32 read the same numbers
+    qid = np.repeat(np.arange(n_queries), n_docs)
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] > 1.5e-6)
+    queries = {"qid": qid} if isinstance(scaler, QueryMinMaxScaler) else {}
+    Z = scaler.fit(X.astype(dtype)).transform(X.astype(dtype), **queries)
+    ranker = AdditiveRankSVM(C=0.1, linear=False).fit(Z, y, qid=qid)
+    assert len(np.unique(ranker.shapes()[0].steps)) > 2
+    if target == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    result = export(Pipeline([("scaler", scaler), ("ranker", ranker)]), to=target, names=NAMES)
+    found = scores_of(target, runtime, result, X, qid, tmp_path)
+    np.testing.assert_allclose(found, ranker.predict(Z), rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("target", [target for target in FORMATS if target not in BY_QUERY])
 def test_scalers_by_query_are_refused_elsewhere(target):
     model = fitted(linear=False, missing=False, scaler=QueryMinMaxScaler())[0]

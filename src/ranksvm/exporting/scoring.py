@@ -10,7 +10,7 @@ from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.text import feature_labels
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.scaling import QueryScaling, Scaling, scaling_of
-from ranksvm.exporting.tables import Table, tables_of
+from ranksvm.exporting.tables import ScalerOffset, Table, tables_of
 
 if TYPE_CHECKING:  # linear models load no kernels
     from sklearn.base import BaseEstimator
@@ -248,9 +248,11 @@ def _function_of(
 
 def _additive(function: "AdditiveFunction", scaling: Scaling | QueryScaling | None) -> Linear | Additive:
     offset = None
-    if scaling is not None:
-        # features that are scaled by query have values around 1
-        offset = np.abs(scaling.shift) / scaling.scale if isinstance(scaling, Scaling) else np.ones(function.n_features)
+    if isinstance(scaling, Scaling):
+        offset = ScalerOffset(np.abs(scaling.shift) / scaling.scale, in_float32=True)
+    elif scaling is not None:
+        # scaled features have values around 1; scalers by query compute in float64
+        offset = ScalerOffset(np.ones(function.n_features), in_float32=False)
     tables = tables_of(function, offset)
     if not tables:
         return Linear(function.coef)

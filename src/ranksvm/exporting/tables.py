@@ -9,13 +9,15 @@ import numpy as np
 if TYPE_CHECKING:  # linear models load no additive ones
     from ranksvm.additive import AdditiveFunction, FeatureBins
 
-__all__ = ["LOWEST", "Axis", "Table", "tables_of"]
+__all__ = ["LOWEST", "Axis", "ScalerOffset", "Table", "tables_of"]
 
 # A cut that every value reaches, except missing ones: comparisons with NaN are false.
 LOWEST = -float(np.finfo(np.float64).max)
 # An exported model rounds scaled features in another way than scikit-learn. Each cut is a value of the training data,
 # which might then be below the cut. So cuts are lowered by this many units of round-off.
 ROUND_OFF = 16.0
+# Scaling in float32 is wrong by two units at most. More would lower cuts beyond the next smaller value of the data.
+ROUND_OFF_FLOAT32 = 3.0
 # Width of the interval of a category, in units of the spacing of float32.
 CATEGORY_WIDTH = 4
 
@@ -93,25 +95,46 @@ class Table:
         return Table(tuple(axes), values), n_empty
 
 
-def tables_of(function: "AdditiveFunction", offset: np.ndarray | None = None) -> list[Table]:
+@dataclass(frozen=True, eq=False)
+class ScalerOffset:
+    """What a scaler subtracts.
+
+    Parameters
+    ----------
+    size : ndarray of float64, shape (n_features,)
+        Absolute value of what it subtracts, in units of the scaled features.
+    in_float32 : bool
+        Whether it subtracts in float32 if the features are float32. Otherwise it rounds only the scaled features.
+    """
+
+    size: np.ndarray
+    in_float32: bool
+
+    def round_off(self, feature: int, values: np.ndarray) -> np.ndarray:
+        """Upper bound of the difference between scaled values and what an exported model computes for them."""
+        size, offset = np.abs(values), float(self.size[feature])
+        error = ROUND_OFF * np.finfo(np.float64).eps * (size + offset)
+        # if float32 represents all values exactly, they were scaled in float32, or rounded to it
+        if np.array_equal(values.astype(np.float32), values):
+            error += ROUND_OFF_FLOAT32 * np.finfo(np.float32).eps * (size + (offset if self.in_float32 else 0.0))
+        return error
+
+
+def tables_of(function: "AdditiveFunction", offset: ScalerOffset | None = None) -> list[Table]:
     """The tables of an additive model: its functions of features, and what missing values add to the linear part.
 
     Parameters
     ----------
     function : AdditiveFunction
         The function.
-    offset : ndarray of float64, shape (n_features,), optional
-        Absolute value of what a scaler subtracts, in units of the scaled features; None without a scaler.
+    offset : ScalerOffset, optional
+        What the scaler subtracts; None without a scaler.
 
     Returns
     -------
     list of Table
         The functions of one feature, then functions of two; there is none for a feature whose values are all 0.
     """
-
-    def axis_of(feature: int, bins: "FeatureBins") -> Axis:
-        return _axis(feature, bins, None if offset is None else float(offset[feature]))
-
     found = []
     for j, (bins, shape) in enumerate(zip(function.bins, function.shapes, strict=True)):
         values = np.array(shape, dtype=np.float64)
@@ -120,10 +143,10 @@ def tables_of(function: "AdditiveFunction", offset: np.ndarray | None = None) ->
             values[-1] += function.coef[j] * function.fill[j]
             needed = needed or function.coef[j] != 0.0
         if needed:
-            found.append(Table((axis_of(j, bins),), values[_levels(bins)]))
+            found.append(Table((_axis(j, bins, offset),), values[_levels(bins)]))
     for each in function.interactions:
         if each.values.any():
-            axes = axis_of(each.first, each.first_bins), axis_of(each.second, each.second_bins)
+            axes = _axis(each.first, each.first_bins, offset), _axis(each.second, each.second_bins, offset)
             found.append(Table(axes, each.values[np.ix_(_levels(each.first_bins), _levels(each.second_bins))]))
     return found
 
@@ -139,14 +162,10 @@ def _levels(bins: "FeatureBins") -> list[int]:
     return [bins.n_levels - 1, *levels] if bins.missing else levels
 
 
-def _axis(feature: int, bins: "FeatureBins", offset: float | None) -> Axis:
+def _axis(feature: int, bins: "FeatureBins", offset: ScalerOffset | None) -> Axis:
     lowest: Sequence[float] = [LOWEST] if bins.missing else []
     values = bins.cuts if bins.categories is None else bins.categories
-    slack = np.zeros(len(values))
-    if offset is not None:
-        # if float32 represents all values exactly, they were scaled in float32
-        is_float32 = np.array_equal(values.astype(np.float32), values)
-        slack = ROUND_OFF * np.finfo(np.float32 if is_float32 else np.float64).eps * (np.abs(values) + offset)
+    slack = np.zeros(len(values)) if offset is None else offset.round_off(feature, values)
     cuts = values - slack
     if bins.categories is not None:
         ends = np.maximum(values + slack, _after(values))
