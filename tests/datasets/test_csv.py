@@ -217,10 +217,11 @@ def test_missing_values(tmp_path, kind):
     np.testing.assert_array_equal(np.concatenate(blocks), expected)
     convert_to_cache(path, tmp_path / "data.rsd", missing=True)
     np.testing.assert_array_equal(RankingData.load(tmp_path / "data.rsd").X, expected)
-    with pytest.raises(DataError, match=r"column 'x' of .* has missing values in 1 of 4 rows, the first is row 2"):
+    message = r"column 'x' of .* has missing values in 1 of 4 rows, the first is row 2 .*or accept them .*missing=True"
+    with pytest.raises(DataError, match=message):
         read_data(path)
     # labels are never missing
     frame.loc[1, "label"] = None
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
-    with pytest.raises(DataError, match=r"column 'label' of .* has missing values"):
+    with pytest.raises(DataError, match=r"column 'label' of .* has missing values .*: fill or drop them first\.$"):
         read_data(path, missing=True)

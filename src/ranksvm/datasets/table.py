@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Table", "pyarrow_with", "table"]
 
 _LABEL, _QID, _DOCID = "label", "qid", "docid"
+# What to do about missing values.
+_DROP = "fill or drop them first"
+_DROP_OR_ACCEPT = f"{_DROP}, or accept them for an additive model (missing=True; --missing-values at the command line)"
 
 
 @dataclass(frozen=True)
@@ -144,7 +147,7 @@ class Table:
         """Copy the features of some rows into X."""
         for number, column in enumerate(self.features):
             read = self._places if column in self.texts else self._numbers
-            values = read(pa, columns.column(column), column, first_row, self.missing)
+            values = read(pa, columns.column(column), column, first_row, self.missing, _DROP_OR_ACCEPT)
             with np.errstate(over="ignore"):  # an overflow is found below
                 X[:, number] = values
             if values.dtype.kind == "f" and values.dtype.itemsize > X.dtype.itemsize:
@@ -176,7 +179,9 @@ class Table:
                 categories[name] = [*known, *new]
         return replace(self, categories=categories)
 
-    def _places(self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool) -> np.ndarray:
+    def _places(
+        self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool, instead: str
+    ) -> np.ndarray:
         """The position of each text in its list of categories, or the number that the text spells; NaN if missing."""
         column = column.cast(pa.large_string())
         column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -191,25 +196,29 @@ class Table:
             numbers = pa.array(texts_or_null, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False).tolist()
         values = np.array([*numbers, np.nan])[encoded.indices.fill_null(len(texts)).to_numpy(zero_copy_only=False)]
         if not missing:
-            self._refuse_rows(np.isnan(values), "missing values", title, first_row)
+            self._refuse_rows(np.isnan(values), "missing values", title, first_row, instead)
         return values
 
     def _numbers(
-        self, pa: ModuleType, column: "Column", title: str, first_row: int, missing: bool = False
+        self,
+        pa: ModuleType,
+        column: "Column",
+        title: str,
+        first_row: int,
+        missing: bool = False,
+        instead: str = _DROP,
     ) -> np.ndarray:
         if column.null_count and missing:
             # to_numpy converts booleans with nulls to Python objects
             column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
         elif column.null_count:
-            self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
+            self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row, instead)
         values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "biuf":
             raise DataError(f"column {title!r} of {self.name} has type {column.type}: it must be numeric.")
         return values
 
-    def _refuse_rows(
-        self, bad: np.ndarray, what: str, title: str, first_row: int, instead: str = "fill or drop them first"
-    ) -> None:
+    def _refuse_rows(self, bad: np.ndarray, what: str, title: str, first_row: int, instead: str = _DROP) -> None:
         """Raise DataError if there are bad rows; the message has their number and the first of them."""
         rows = np.flatnonzero(bad)
         if len(rows):
