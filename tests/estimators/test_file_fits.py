@@ -111,6 +111,16 @@ def test_labels_queries_and_weights_may_be_given(tmp_path):
     same(RankSVM(C=0.05, tol=1e-9).fit(data), ranker.fit(data.X, y, qid=qid))
 
 
+def test_gains_are_relative_to_the_largest_label_of_positive_weight(tmp_path):
+    data = made(tmp_path)
+    options = {"C": 0.05, "tol": 1e-9, "pair_weighting": "gain_gap"}
+    weight = (data.y < data.y.max()).astype(float)
+    expected = RankSVM(**options).fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    same(RankSVM(**options).fit(data, sample_weight=weight), expected)
+    with pytest.raises(NoComparablePairsError):
+        RankSVM(**options).fit(data, sample_weight=np.zeros(data.n_rows))
+
+
 BITS = [{}, {"loss": "hinge"}, {"solver": "tron"}, {"monotone": "increasing"}]
 
 

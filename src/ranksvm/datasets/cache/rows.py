@@ -338,8 +338,14 @@ class FileRows:
         return labels
 
     def _largest_label(self) -> float:
-        sizes = self.blocks(1 << 26)
-        return max(float(self._labels(self.runs.segments(*block)).max(initial=-np.inf)) for block in sizes)
+        """The largest label; as in memory, rows with a sample weight of 0 do not count."""
+        largest = -np.inf
+        for block in self.blocks(1 << 26):
+            _, labels, weights = self.columns(*block)
+            if "sample_weight" in weights:
+                labels = labels[weights["sample_weight"] > 0.0]
+            largest = max(largest, float(labels.max(initial=-np.inf)))
+        return largest
 
 
 class Summary:
