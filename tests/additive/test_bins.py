@@ -113,6 +113,16 @@ def test_weights_count_rows_as_often():
         assert np.allclose(one, other)
 
 
+def test_a_share_of_weights_is_at_most_one():
+    """A model file admits no larger one, and the weights of one level may exceed their sum by round-off."""
+    weight = np.random.default_rng(0).uniform(0.0, 2.0, 30)
+    X = np.ones((30, 1))
+    bins = feature_bins(X, 4)
+    codes = codes_of(bins, X)
+    assert np.bincount(codes[:, 0], weight)[0] > weight.sum()
+    assert level_shares(bins, codes, weight)[0].tolist() == [1.0]
+
+
 def test_statistics_are_those_of_the_values():
     X = columns()
     bins, statistics = described_features(X, 16, [6])

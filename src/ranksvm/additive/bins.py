@@ -29,6 +29,7 @@ __all__ = [
     "level_shares",
     "missing_features",
     "quantile_rows",
+    "shares_of_counts",
 ]
 
 # Rows of features that may have missing values.
@@ -423,8 +424,28 @@ def level_shares(
         The shares.
     """
     total = max(1, len(codes)) if sample_weight is None else sample_weight.sum()
+    return shares_of_counts(bins, level_counts(bins, codes, sample_weight, n_threads), total)
+
+
+def shares_of_counts(bins: Sequence[FeatureBins], counts: np.ndarray, total: float) -> list[np.ndarray]:
+    """The share of the rows at each level of each feature, from their numbers.
+
+    Parameters
+    ----------
+    bins : sequence of FeatureBins
+        The levels.
+    counts : ndarray of int64 or float64, shape (number of all levels,)
+        Number of rows at each level, as `level_counts` gives them.
+    total : float
+        Number of rows; with weights, their sum.
+
+    Returns
+    -------
+    list of ndarray of float64
+        The shares, at most 1: a sum of weights in another order than ``total`` may exceed it by round-off.
+    """
     ends = np.cumsum([each.n_levels for each in bins])[:-1]
-    return np.split(level_counts(bins, codes, sample_weight, n_threads) / total, ends) if len(bins) else []
+    return np.split(np.minimum(counts / total, 1.0), ends) if len(bins) else []
 
 
 def level_counts(

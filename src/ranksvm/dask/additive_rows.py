@@ -8,7 +8,14 @@ from distributed import Future
 
 from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveDesign, AdditiveTerms, FeatureBins, codes_of
-from ranksvm.additive.bins import FeatureStatistics, described_sample, level_counts, missing_features, quantile_rows
+from ranksvm.additive.bins import (
+    FeatureStatistics,
+    described_sample,
+    level_counts,
+    missing_features,
+    quantile_rows,
+    shares_of_counts,
+)
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.preparation import DescribeRows, Prepared, parts_of_rows
@@ -149,7 +156,7 @@ def levels_on_cluster(
     (found,) = cluster.results([cluster.client.submit(_described, pieces, *how, pure=False)])
     bins, statistics = found
     counts, total = tree_sum(cluster.results(cluster.mapped(_levels, rows, bins)), _plus)
-    shares = np.split(counts / total, np.cumsum([each.n_levels for each in bins])[:-1])
+    shares = shares_of_counts(bins, counts, total)
     scales = feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     return AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)

@@ -17,6 +17,7 @@ from ranksvm.additive.bins import (
     level_counts,
     missing_features,
     quantile_rows,
+    shares_of_counts,
 )
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.fits.additive_levels import AdditiveLevels, categorical_and_signs, feature_scales
@@ -248,4 +249,4 @@ def _shares(backend: FileBackend, rows: FileRows, bins: Sequence[FeatureBins]) -
     if weight is not None:
         segments = rows.runs.segments(0, rows.n_queries).tolist()
         total = float(sum(weight[start:stop].sum() for start, stop in segments))
-    return np.split(counts / total, np.cumsum([each.n_levels for each in bins])[:-1])
+    return shares_of_counts(bins, counts, total)
