@@ -163,9 +163,10 @@ def test_warm_start_at_other_options():
         assert model.objective_ == pytest.approx(cold.objective_, rel=2e-6)
 
 
-def test_saved_and_loaded(tmp_path):
+@pytest.mark.parametrize("gamma", [1.0, 0.0])
+def test_saved_and_loaded(tmp_path, gamma):
     X, y, qid = make_data()
-    model = RegularizedRankSVM(0.3).fit(X, y, qid=qid)
+    model = RegularizedRankSVM(0.3, gamma=gamma).fit(X, y, qid=qid)
     model.save(tmp_path / "model.rsvm")
     loaded = load(tmp_path / "model.rsvm")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -175,6 +175,7 @@ class FactorizedRankSVM(LowRankRanker):
     best_iteration_: int | None
     best_score_: float | None
 
+    _model_kind = "factorized"
     _model_params = ("C", "n_components")
     _fitted_schema: ClassVar[Schema] = {
         "factors_": Array("n_samples", "n_components", minimum=0.0, maximum=1e150),
@@ -284,7 +285,7 @@ class FactorizedRankSVM(LowRankRanker):
             When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
-        checks.check_parameters("factorized", hyper_parameters(self, "factorized"), random_state=checks.seed)
+        checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind), random_state=checks.seed)
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
         with all_or_nothing(self):
             data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))

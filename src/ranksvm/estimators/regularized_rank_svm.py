@@ -180,6 +180,7 @@ class RegularizedRankSVM(LowRankRanker):
     left_factors_: np.ndarray
     right_factors_: np.ndarray
 
+    _model_kind = "regularized"
     _model_params = ("C", "gamma", "lam")
     _fitted_schema: ClassVar[Schema] = {
         "duality_gap_": Number(finite=False),
@@ -281,7 +282,9 @@ class RegularizedRankSVM(LowRankRanker):
             When the certificate does not meet ``tol``.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
-        checks.check_parameters("regularized", hyper_parameters(self, "regularized"), memory_limit=memory_complaint)
+        checks.check_parameters(
+            self._model_kind, hyper_parameters(self, self._model_kind), memory_limit=memory_complaint
+        )
         if self.learning_rate != "auto" and self.solver != "alternating":
             raise OptionError("learning_rate is the step of solver='alternating': choose that one, or leave 'auto'.")
         with all_or_nothing(self):

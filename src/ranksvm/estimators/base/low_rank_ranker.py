@@ -29,6 +29,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
     """
 
+    _model_kind: ClassVar[str]
     _fitted_schema: ClassVar[Schema] = {
         "coef_": Array("n_features"),
         "objective_": Number(),
@@ -162,4 +163,4 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if hasattr(self, "fitted_params_"):
-            checks.check(**{name: checks.positive(self.fitted_params_[name]) for name in self._model_params})
+            checks.check_parameters(self._model_kind, {name: self.fitted_params_[name] for name in self._model_params})
