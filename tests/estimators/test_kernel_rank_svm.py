@@ -226,6 +226,21 @@ def test_an_approximation_certifies_its_own_problem(approximation, data):
 # ---- warm starts
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
+def test_warm_starts_of_an_approximation_with_few_pairs(approximation, loss):
+    """Solver "auto" chooses the dual, whose variables are not those of the last model."""
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    y, qid = np.tile([1, 0], 200), np.repeat(np.arange(200), 2)
+    options = {"approximation": approximation, "n_components": 400, "random_state": 0, "loss": loss}
+    ranker = KernelRankSVM(warm_start=True, **options).fit(X, y, qid=qid)
+    assert ranker.solver_ == "dual"
+    ranker.set_params(C=3.0).fit(X, y, qid=qid)
+    cold = KernelRankSVM(3.0, **options).fit(X, y, qid=qid)
+    assert ranker.converged_
+    assert ranker.objective_ == pytest.approx(cold.objective_, rel=1e-4)
+
+
 def test_warm_starts(data):
     X, y, qid = data
     ranker = fitted("rbf", data, warm_start=True)

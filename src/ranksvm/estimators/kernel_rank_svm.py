@@ -105,7 +105,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     warm_start : bool, default False
         Start from the last fit. An exact fit needs the same rows, to which its coefficients belong; it can also start
         from a Nyström fit. A Nyström fit starts from the projection of the previous function; a fit with random
-        features needs the same features.
+        features needs the same features. If an approximation has so few pairs that the dual is solved, it starts at 0.
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.

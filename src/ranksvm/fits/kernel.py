@@ -470,8 +470,10 @@ class NystroemProblem(FeatureProblem):
         self.vectors = data.X[landmarks]
         super().__init__(data, NystroemFeatures(kernel, self.vectors), gamma, options, device)
 
-    def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
-        """The orthogonal projection, in the RKHS, of an earlier function as a starting point.
+    def start_from(  # type: ignore[override]
+        self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]
+    ) -> np.ndarray | None:
+        """The orthogonal projection, in the RKHS, of an earlier function as a starting point; None for the dual.
 
         Raises DataError if the earlier fit had another number of columns of X, or a precomputed kernel: such a function
         cannot be evaluated at documents.
@@ -479,7 +481,7 @@ class NystroemProblem(FeatureProblem):
         known = function.frequencies if isinstance(function, Fourier) else function.support_vectors
         if known is None or known.shape[1] != self.vectors.shape[1]:
             raise DataError("warm_start: the last fit had another number of features than X, or no documents.")
-        return self.features.gathered(scores(self.vectors))
+        return None if self.solver == "dual" else self.features.gathered(scores(self.vectors))
 
     def _function(self, coef: np.ndarray) -> KernelTerms:
         return kernel_terms(self.kernel, self.landmarks, self.vectors, coef)
@@ -490,8 +492,10 @@ class FourierProblem(FeatureProblem):
 
     features: FourierFeatures
 
-    def start_from(self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]) -> np.ndarray:  # type: ignore[override]
-        """The variables of an earlier solution.
+    def start_from(  # type: ignore[override]
+        self, function: KernelTerms | Fourier, scores: Callable[[Any], np.ndarray]
+    ) -> np.ndarray | None:
+        """The variables of an earlier solution; None for the dual.
 
         Raises DataError if the earlier solution does not have the same random features.
         """
@@ -500,7 +504,7 @@ class FourierProblem(FeatureProblem):
                 "warm_start: the last fit has other features, or none. Random Fourier features are equal for the "
                 "same gamma, n_components and integer random_state; or set warm_start=False."
             )
-        return function.feature_coef
+        return None if self.solver == "dual" else function.feature_coef
 
     def _function(self, coef: np.ndarray) -> Fourier:
         return Fourier(self.features.frequencies, coef)
