@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from ranksvm import KernelRankSVM, KernelRankSVMCV, Preferences, RankSVM, RankSVMCV, make_ranking
+from ranksvm import AdditiveRankSVM, KernelRankSVM, KernelRankSVMCV, Preferences, RankSVM, RankSVMCV, make_ranking
 from ranksvm.exceptions import UninformativeWarning
 
 RANDOM = np.random.default_rng(0)
@@ -41,6 +41,17 @@ def test_a_hard_fit_of_the_dual_is_not_mistaken_for_one_that_learned_nothing():
 def test_constant_features_of_labels():
     with pytest.warns(UninformativeWarning, match="nothing to learn"):
         RankSVM().fit(np.ones((6, 2)), [0, 1, 2, 0, 1, 2], qid=[1, 1, 1, 2, 2, 2])
+
+
+@pytest.mark.parametrize("options", [{}, {"interactions": 1}, {"monotone": "increasing"}, {"loss": "hinge"}])
+def test_constant_features_of_a_model_without_linear_part(options):
+    """There are no variables: each feature has one level."""
+    X, y, qid = np.ones((6, 2)), [0, 1, 2, 0, 1, 2], [1, 1, 1, 2, 2, 2]
+    with pytest.warns(UninformativeWarning, match="nothing to learn"):
+        model = AdditiveRankSVM(linear=False, **options).fit(X, y, qid=qid)
+    assert model.objective_ == 6.0
+    assert model.converged_
+    assert not model.predict(X).any()
 
 
 def test_signs_that_no_weight_can_have():

@@ -237,7 +237,7 @@ def _cost_of_preconditioners(size: Size, fraction: float) -> float:
 
 
 def _cost_in_passes(size: Size) -> float:
-    return size.n_variables**2 / (PRODUCT_SPEED * size.row_bytes / 4)
+    return max(1, size.n_variables) ** 2 / (PRODUCT_SPEED * size.row_bytes / 4)
 
 
 def part_of_rows(fraction: float) -> float:
