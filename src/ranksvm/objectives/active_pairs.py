@@ -39,9 +39,10 @@ CALL_COST, ROW_COST = 3e4, 600.0
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
-# Above this, the difference ``r - M Q r`` of an inverse loses half of the digits of float64. (30 random problems, all
-# steps direct, tol = 1e-6: with C times Q from 10^6 on, 10^8 on and 10^9 on, the difference took 245, 1,677 and 8,834
-# products, and `potentials_of` 221, 281 and 1,432; of the last 30 fits 9 and 20 converged.)
+# Above this, the difference ``r - M Q r`` of an inverse loses half of the digits of float64, and `potentials_of` is
+# used. (Products with Q in fits of 30 random problems, all steps direct, tol = 1e-6: 245 with the difference and 221
+# without if C times Q is 1e6 or more, 1,677 and 281 if it is 1e8 or more, 8,834 and 1,432 if it is 1e9 or more; there 9
+# and 20 of the fits converged.)
 DIFFERENCE_RANGE = 1e8
 
 
