@@ -79,6 +79,27 @@ def test_products_find_the_minimum(seed, near):
 
 
 @pytest.mark.parametrize("seed", range(8))
+def test_projections_that_raise_the_model_do_not_cycle(seed):
+    """Fewer directions of large curvature than variables: each projection raises the model by orders of magnitude."""
+    rng, n = np.random.default_rng(seed), 100
+    D = rng.normal(size=(60, n))
+    hessian, cone = np.eye(n) + 1e4 * D.T @ D, SignCone(np.ones(n))
+    w, gradient = np.zeros(n), -1e3 * np.abs(D).sum(axis=0) * rng.normal(size=n)
+    model, gap = DiagonalModel(cone, np.diagonal(hessian)), cone.gaps(w, gradient).sum()
+    found = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, target_gap=1e-9 * gap, max_products=100_000)
+    assert cone.gaps(w + found.step, -found.residual).sum() <= 1e-9 * gap
+
+
+def test_products_with_the_hinge_and_known_signs_of_many_features():
+    """Projections cycled, and 1,000 steps with 500 products each did not suffice."""
+    random = np.random.default_rng(5)
+    X, y, qid = random.normal(size=(95, 100)), random.integers(0, 3, 95), np.sort(random.integers(0, 5, 95))
+    fit = RankSVM(loss="hinge", monotone="increasing", solver="tron", max_iter=200).fit(X, y, qid=qid)
+    assert fit.converged_
+    assert fit.objective_ == pytest.approx(146.609, rel=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("max_products", [1, 3, 10])
 def test_a_model_left_early_is_a_step_down(seed, max_products):
     hessian, gradient, w, cone = quadratic(seed, spread=1e6)

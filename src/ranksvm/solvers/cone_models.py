@@ -8,7 +8,7 @@ import numpy as np
 from ranksvm.solvers.linear_systems import by_cholesky
 from ranksvm.solvers.protocol import Cone
 
-__all__ = ["ConeModel", "DiagonalModel", "HessianModel"]
+__all__ = ["ConeModel", "DiagonalModel", "HessianModel", "open_face"]
 
 # In block pivoting, an exchange frees variables that are 0 and sets free ones to 0. After this many exchanges that did
 # not lower the number of wrong signs, a single variable is exchanged at a time.
@@ -35,6 +35,25 @@ class ConeModel(Protocol):
         """The inverse of M on the variables that are free (bool); 0 for the others."""
 
 
+def open_face(cone: Cone, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """All variables but those at 0 whose negative gradient leads out of the cone.
+
+    Parameters
+    ----------
+    cone : Cone
+        The cone.
+    w, gradient : ndarray of float64, shape (n,)
+        A vector of the cone and the gradient there.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        The variables that may change.
+    """
+    free: np.ndarray = (cone.signs == 0) | (w != 0.0) | (cone.signs * gradient < 0.0)
+    return free
+
+
 class DiagonalModel:
     """A diagonal Hessian.
 
@@ -56,8 +75,7 @@ class DiagonalModel:
 
     def face(self, w: np.ndarray, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return w, and a mask of all variables except those at 0 whose negative gradient leads out of the cone."""
-        signs = self.cone.signs
-        return w, (signs == 0) | (w != 0.0) | (signs * gradient < 0.0)
+        return w, open_face(self.cone, w, gradient)
 
     def inverse_on(self, free: np.ndarray) -> Solve:
         """Division by the diagonal."""
