@@ -92,6 +92,15 @@ def test_types_and_copies(scaler):
     assert np.array_equal(out, expected)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-310])
+def test_the_largest_value_of_every_query_is_exactly_1(scale):
+    """An additive model would otherwise put some of them into another level."""
+    X = scale * np.random.default_rng(0).uniform(0.0, 50.0, (400, 5))
+    scaled = QueryMinMaxScaler().fit_transform(X, qid=np.repeat(np.arange(40), 10)).reshape(40, 10, 5)
+    assert (scaled.max(axis=1) == 1.0).all()
+    assert (scaled.min(axis=1) == 0.0).all()
+
+
 def test_large_means_cost_no_digits():
     X = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
     assert np.allclose(QueryStandardScaler().fit_transform(X).ravel(), [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-14)

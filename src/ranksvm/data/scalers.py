@@ -152,15 +152,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Scale the rows of some queries, in float64; ``block`` may be overwritten."""
-        shift, scale = self._shift_and_scale(block, starts, sizes)
-        number = np.repeat(np.arange(len(starts)), sizes)
-        block -= shift[number]
-        block *= scale[number]
-        return block
-
-    def _shift_and_scale(
-        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
         raise NotImplementedError
 
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
@@ -204,11 +195,15 @@ class QueryMinMaxScaler(_QueryScaler):
             "QueryStandardScaler(with_mean=False), which keeps zeros."
         )
 
-    def _shift_and_scale(
-        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         low = np.minimum.reduceat(block, starts, axis=0)
-        return low, inverse(np.maximum.reduceat(block, starts, axis=0) - low)
+        spread = np.maximum.reduceat(block, starts, axis=0) - low
+        spread[spread == 0.0] = 1.0
+        number = np.repeat(np.arange(len(starts)), sizes)
+        block -= low[number]
+        # unlike a product with the reciprocal, the quotient of the largest value is 1 in every query
+        block /= spread[number]
+        return block
 
 
 @storable
@@ -257,20 +252,19 @@ class QueryStandardScaler(_QueryScaler):
                 "X.toarray()."
             )
 
-    def _shift_and_scale(
-        self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         # Centered at the query's first row: a constant feature is then exactly 0, and a large mean costs no digits.
         pivot = block[starts]
         number = np.repeat(np.arange(len(starts)), sizes)
         centered = block - pivot[number]
         offset = np.add.reduceat(centered, starts, axis=0) / sizes[:, None]
-        shift = pivot + offset if self.with_mean else np.zeros_like(pivot)
-        if not self.with_std:
-            return shift, np.ones_like(pivot)
-        centered -= offset[number]
-        variance = np.add.reduceat(np.square(centered, out=centered), starts, axis=0) / sizes[:, None]
-        return shift, inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)
+        if self.with_mean:
+            block -= (pivot + offset)[number]
+        if self.with_std:
+            centered -= offset[number]
+            variance = np.add.reduceat(np.square(centered, out=centered), starts, axis=0) / sizes[:, None]
+            block *= inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)[number]
+        return block
 
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
         if not self.with_std:

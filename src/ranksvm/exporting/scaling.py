@@ -90,7 +90,8 @@ class QueryScaling:
         if isinstance(self.method, tuple):
             return normalized_scores(X, np.array([0]), np.array([len(X)]), *self.method)
         if self.method == "min_max":
-            return (X - X.min(axis=0)) * inverse(np.ptp(X, axis=0))
+            spread = np.ptp(X, axis=0)
+            return (X - X.min(axis=0)) / np.where(spread > 0.0, spread, 1.0)
         centered = X - X[:1]  # exactly 0 for a constant feature
         centered = centered - centered.mean(axis=0)
         shifted = centered if self.with_mean else X
