@@ -106,6 +106,14 @@ def test_columns_of_objects_are_read_if_they_are_numbers():
     np.testing.assert_array_equal(fitted_array(exact)[:, 0], [1.5] * 5)
 
 
+def test_complex_columns_are_refused():
+    """NumPy would drop the imaginary parts, with a warning."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "wave": [1 + 2j, 2.0]})
+    for column in (frame.wave, frame.wave.astype(object)):
+        with pytest.raises(DataError, match="features must be numbers, but X has the column 'wave'"):
+            RankSVM().fit(frame.assign(wave=column), [1, 0], qid=[1, 1])
+
+
 def test_sparse_pandas_frames_stay_sparse():
     X = sp.random(5, 3, density=0.5, random_state=0, format="csr")
     frame = pd.DataFrame.sparse.from_spmatrix(X, columns=list("abc"))

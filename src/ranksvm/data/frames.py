@@ -574,8 +574,11 @@ def _is_numbers(values: "nw.Series") -> bool:
     nw = _narwhals()
     if values.dtype not in (nw.Object, nw.Unknown):
         return False
+    array = np.asarray(values.to_numpy())
+    if array.dtype.kind == "c":  # NumPy would drop the imaginary parts
+        return False
     try:
-        np.asarray(values.to_numpy(), dtype=np.float64)
+        array.astype(np.float64)
     except (TypeError, ValueError):
         return False
     return True
