@@ -1,5 +1,7 @@
 """ClickLog: what is stored, what is refused, files, and the rows of the data."""
 
+import gzip
+
 import numpy as np
 import pandas
 import polars
@@ -234,8 +236,12 @@ def test_one_column_for_two_fields(tmp_path, suffix):
 def test_bad_files(tmp_path):
     path = tmp_path / "log.parquet"
     path.write_bytes(b"no Parquet")
-    with pytest.raises(DataError, match="cannot be read as a click log"):
+    with pytest.raises(DataError, match=r"cannot be read as a click log in Parquet \(CSV must be decompressed"):
         ClickLog.read(path)
+    text = tmp_path / "log.csv.gz"
+    text.write_bytes(gzip.compress(b"query,document,rank,clicked\n1,1,1,1\n"))
+    with pytest.raises(DataError, match=r"log\.csv\.gz cannot be read .*, in a file named \*\.csv or \*\.tsv"):
+        ClickLog.read(text)
     frame = pandas.DataFrame({"query": [1], "document": [None], "rank": [1], "clicked": [0]})
     frame.astype({"document": "string"}).to_parquet(path)
     with pytest.raises(DataError, match=r"column 'document' of .* has 1 missing values"):

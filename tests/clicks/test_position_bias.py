@@ -232,6 +232,9 @@ def test_saving(data, rankers, tmp_path):
         (tmp_path / "other.json").write_text(text)
         with pytest.raises(DataError, match=r"is not a file of PositionBias\.save"):
             PositionBias.load(tmp_path / "other.json")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataError, match="it has another format"):
+        PositionBias.load(tmp_path / "other.json")
     (tmp_path / "other.json").write_text('{"ranksvm": "position bias", "version": 1, "propensity": [1, 0]}')
     with pytest.raises(DataError, match=r"other\.json: the propensity of rank 2 is 0"):
         PositionBias.load(tmp_path / "other.json")

@@ -272,7 +272,7 @@ class PositionBias(Tabular):
             text = file.read()
         try:
             content = json.loads(text)
-            if content.pop("ranksvm") != _MARK or content.pop("version") > _VERSION:
+            if content.pop("ranksvm", None) != _MARK or content.pop("version") > _VERSION:
                 raise ValueError("it has another format, or a newer version of ranksvm wrote it")
             content["diagnosis"] = tuple(content.get("diagnosis", ()))
             for field in ("propensity", "offset", "low", "high", "offset_low", "offset_high"):

@@ -126,7 +126,9 @@ class ClickLogFile:
                     if len(batch):
                         yield {field: self._values(pa, field, batch.column(name)) for field, name in found.items()}
         except (pa.ArrowInvalid, pa.ArrowKeyError, csv.Error) as error:
-            raise DataError(f"{self._path} cannot be read as a click log: {error}") from error
+            is_csv = _suffix(self._path) in _DELIMITERS
+            form = "" if is_csv else " in Parquet (CSV must be decompressed, in a file named *.csv or *.tsv)"
+            raise DataError(f"{self._path} cannot be read as a click log{form}: {error}") from error
 
     def columns_in(self, names: list[str]) -> dict[str, str]:
         """For each field of a log (parameter of `ClickLog`), its column in the file.
