@@ -336,7 +336,7 @@ def edited_steps(
     Raises
     ------
     OptionError
-        When there are no such levels, a value is not finite, or the model cannot have these steps.
+        When there are no such levels, a value is not a finite number, or the model cannot have these steps.
     """
     n = bins.n_levels
     if isinstance(values, Mapping):
@@ -344,9 +344,9 @@ def edited_steps(
         for level, value in values.items():
             if not is_integer(level, 0) or level >= n:
                 raise OptionError(f"edit_shape: there is no level {level!r}: the feature has levels 0 to {n - 1}.")
-            new[level] = value
+            new[level] = _as_floats(value, 0, f"the step of level {level} must be a number")
     else:
-        new = np.array(values, dtype=np.float64)
+        new = _as_floats(values, 1, "values must be a list of numbers")
         if new.shape != (n,):
             raise OptionError(f"edit_shape: values has shape {new.shape}, but the feature has {n} levels.")
     if not np.isfinite(new).all():
@@ -361,3 +361,14 @@ def edited_steps(
     if sign and (wrong := np.flatnonzero(sign * added[: bins.n_steps] < 0.0)).size:
         raise OptionError(f"edit_shape: monotone does not admit the step at level {wrong[0] + 1}.")
     return new
+
+
+def _as_floats(values: object, ndim: int, expected: str) -> np.ndarray:
+    """A copy as float64 with ``ndim`` dimensions, or OptionError."""
+    try:
+        found = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = None
+    if found is None or found.ndim != ndim:
+        raise OptionError(f"edit_shape: {expected}, got {values!r}.")
+    return found

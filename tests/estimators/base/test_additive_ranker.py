@@ -192,6 +192,11 @@ def test_edits_that_are_refused(model, data):
         model.edit_shape(1, [0.0, 1.0, 2.0])
     with pytest.raises(OptionError, match="not finite"):
         model.edit_shape(1, [0.0, np.nan])
+    for values in ({1: "high"}, {1: [1.0, 2.0]}):
+        with pytest.raises(OptionError, match="the step of level 1 must be a number, got"):
+            model.edit_shape(1, values)
+    with pytest.raises(OptionError, match=r"values must be a list of numbers, got \['low', 'high'\]"):
+        model.edit_shape(1, ["low", "high"])
     with pytest.raises(DataError, match="not the data"):
         model.edit_shape(1, [0.0, 1.0], X[:150], y[:150], qid=qid[:150])
     flat = AdditiveRankSVM(step_weight=0.0).fit(X, y, qid=qid)
