@@ -80,13 +80,14 @@ def test_quantiles_of_many_rows(client, data, values, weighted, monkeypatch):
     X, y, qid = values[order], data.y[order], data.qid[order]
     weights = {"sample_weight": np.random.default_rng(2).integers(0, 3, data.n_rows).astype(float)} if weighted else {}
     parts = {name: cut(weight) for name, weight in weights.items()}
+    options = {"C": C, "tol": TOL, "max_bins": 8, "interactions": 1}
     monkeypatch.setattr(bins, "QUANTILE_ROWS", 250)
     client.run(few)
     try:
-        found = DaskAdditiveRankSVM(C=C, tol=TOL, max_bins=8).fit(cut(X), cut(y), qid=cut(qid), **parts)
+        found = DaskAdditiveRankSVM(**options).fit(cut(X), cut(y), qid=cut(qid), **parts)
     finally:
         client.run(all_of_them)
-    check_same(found, AdditiveRankSVM(C=C, tol=TOL, max_bins=8).fit(X, y, qid=qid, **weights))
+    check_same(found, AdditiveRankSVM(**options).fit(X, y, qid=qid, **weights))
 
 
 def test_sparse_parts_and_an_empty_one(data, values):

@@ -46,6 +46,21 @@ def explicit(X, y, qid, sample_weight=None, **params):
     return Z, problem
 
 
+def test_a_weight_of_2_has_the_effect_of_two_rows():
+    X, y, qid = curved(20)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    options = {"C": 0.1, "interactions": 2, **TIGHT}
+    found = AdditiveRankSVM(**options).fit(X, y, qid=qid, sample_weight=weight)
+    rows = [np.repeat(values, weight, axis=0) for values in (X, y, qid)]
+    expected = AdditiveRankSVM(**options).fit(*rows[:2], qid=rows[2])
+    assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+    assert np.array_equal(found.interactions_, expected.interactions_)
+    np.testing.assert_allclose(found.level_shares_, expected.level_shares_, rtol=1e-12)
+    np.testing.assert_allclose(found.cell_shares_, expected.cell_shares_, rtol=1e-12)
+    values = found.contributions(X).values
+    np.testing.assert_allclose(np.average(values, axis=0, weights=weight), 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huber", "logistic"])
 @pytest.mark.parametrize(
     ("weighting", "selection"),

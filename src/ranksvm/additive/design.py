@@ -432,10 +432,23 @@ class AdditiveDesign:
         """
         return pair_sums(self.terms, self.codes, derivative, n_levels)
 
-    def cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell of each pair: int64, shape (number of all cells,)."""
+    def cell_counts(self, sample_weight: np.ndarray | None = None) -> np.ndarray:
+        """Number of rows in each cell of each pair; with weights, their sums.
+
+        Parameters
+        ----------
+        sample_weight : ndarray of float64, shape (n_rows,), optional
+            How often each row counts.
+
+        Returns
+        -------
+        ndarray of int64, or of float64 for weights, shape (number of all cells,)
+            The numbers.
+        """
         n = self.terms.n_features
-        counts = [np.bincount(self.codes[:, n + k], minlength=pair.n_cells) for k, pair in enumerate(self.terms.pairs)]
+        counts = [
+            np.bincount(self.codes[:, n + k], sample_weight, pair.n_cells) for k, pair in enumerate(self.terms.pairs)
+        ]
         return np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
     def taken(self, rows):

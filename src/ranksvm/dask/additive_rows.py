@@ -164,7 +164,7 @@ def levels_on_cluster(
 
 def _part_with_terms(part: Part, terms: AdditiveTerms) -> Part:
     """A new part with the variables ``terms``; it shares X with the given part, and the codes if that part has them."""
-    found = Part(part.X, part.pairs, terms)
+    found = Part(part.X, part.pairs, terms, part.sample_weight)
     if isinstance(part.features, AdditiveTerms):
         assert isinstance(part.design, AdditiveDesign)
         found.design = part.design.with_terms(terms)

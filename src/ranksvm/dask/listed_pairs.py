@@ -262,7 +262,9 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, i
         )
     except NoComparablePairsError:
         return Part(rows.X[:0], _none())
-    return Part(rows.X, pairs) if in_place else Part(rows.X[pairs.rows], pairs.renumbered())
+    if in_place:
+        return Part(rows.X, pairs, sample_weight=rows.weights.get("sample_weight"))
+    return Part(rows.X[pairs.rows], pairs.renumbered())
 
 
 def _none() -> PairList:

@@ -371,7 +371,7 @@ def part_of(
     options = {"selection": selection, "weighting": weighting, "largest_label": largest_label, "may_be_empty": True}
     pairs = ComparablePairs.from_labels(rows.queries, rows.y, **options, **rows.weights)  # type: ignore[arg-type]
     if in_place or pairs.rows is None:
-        return Part(rows.X, pairs)
+        return Part(rows.X, pairs, sample_weight=rows.weights.get("sample_weight"))
     return Part(rows.X[pairs.rows], pairs.renumbered())
 
 

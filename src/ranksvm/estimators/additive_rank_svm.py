@@ -261,7 +261,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         qid, group : array-like (or for qid str), optional
             Queries, as in `RankSVM.fit`.
         sample_weight, query_weight, propensity : array-like of shape (n_samples,), optional
-            Weights, as in `RankSVM.fit`. Quantiles weight each row by its sample weight.
+            Weights, as in `RankSVM.fit`. Quantiles, and the means that shapes and contributions subtract, weight each
+            row by its sample weight.
         pairs, pair_weight : array-like, optional
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
         event : array-like of bool, shape (n_samples,), optional

@@ -75,6 +75,8 @@ class AdditiveTrainingSet(TrainingSet):
         The level of each value.
     levels : AdditiveLevels
         The levels of the features.
+    sample_weight : ndarray of float64, shape (n_rows,), or None
+        How often each row counts at the levels and in the cells; None: once.
 
     Attributes
     ----------
@@ -85,6 +87,7 @@ class AdditiveTrainingSet(TrainingSet):
     features: DesignMatrix = field(kw_only=True)
     codes: np.ndarray = field(kw_only=True)
     levels: AdditiveLevels = field(kw_only=True)
+    sample_weight: np.ndarray | None = field(kw_only=True)
     # `replace` does not copy this dict, because a training set with other pairs needs other rows on the devices
     on_devices: "dict[str, FeatureRows]" = field(default_factory=dict, init=False)
 
@@ -129,7 +132,7 @@ def additive_training_set(
     shares, scales = level_shares(bins, codes, weight, data.n_threads), feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     levels = AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)
-    return _with_levels(data, codes, levels)
+    return _with_levels(data, codes, levels, weight)
 
 
 def fitted_problem(
@@ -161,12 +164,13 @@ def fitted_problem(
     data = training_set(training, options)
     codes = codes_of(function.bins, data.X, data.n_threads, function.names)
     terms = fitted_terms(function, options)
-    shares = level_shares(function.bins, codes, _sample_weight(training, data.n_rows), data.n_threads)
+    weight = _sample_weight(training, data.n_rows)
+    shares = level_shares(function.bins, codes, weight, data.n_threads)
     if any(not np.allclose(one, other) for one, other in zip(shares, terms.shares, strict=True)):
         raise DataError("these are not the data that the model was fitted to: their values have another distribution.")
     assert function.training is not None
     levels = AdditiveLevels(terms, function.training.ranges, function.training.means, signs)
-    return AdditiveProblem(_with_levels(data, codes, levels), terms, options)
+    return AdditiveProblem(_with_levels(data, codes, levels, weight), terms, options)
 
 
 def fitted_terms(function: AdditiveFunction, options: AdditiveOptions) -> AdditiveTerms:
@@ -203,10 +207,13 @@ def _sample_weight(training: TrainingArguments, n_rows: int) -> np.ndarray | Non
     )
 
 
-def _with_levels(data: TrainingSet, codes: np.ndarray, levels: AdditiveLevels) -> AdditiveTrainingSet:
+def _with_levels(
+    data: TrainingSet, codes: np.ndarray, levels: AdditiveLevels, sample_weight: np.ndarray | None
+) -> AdditiveTrainingSet:
     """A training set with the levels of its features."""
     kept = {field.name: getattr(data, field.name) for field in fields(TrainingSet)}
-    return AdditiveTrainingSet(**kept, features=features_of(data.X, levels.terms), codes=codes, levels=levels)
+    features = features_of(data.X, levels.terms)
+    return AdditiveTrainingSet(**kept, features=features, codes=codes, levels=levels, sample_weight=sample_weight)
 
 
 def additive_problem(
@@ -287,7 +294,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
         return AdditiveProblem(self.data, terms, self.options)
 
     def _cell_counts(self) -> np.ndarray:
-        return self._design.cell_counts()
+        return self._design.cell_counts(self.data.sample_weight)
 
     def certificate(self, function: AdditiveFunction, C: float, width: float | None) -> tuple[float, float]:
         """Objective and duality gap of any function with the levels and interactions of the problem.

@@ -241,8 +241,7 @@ def _shares(backend: FileBackend, rows: FileRows, bins: Sequence[FeatureBins]) -
     """The share of the rows at each level of each feature, from one reading."""
 
     def of_block(first: int, last: int, X: Features) -> np.ndarray:
-        weight = rows.columns(first, last)[2].get("sample_weight")
-        return level_counts(bins, codes_of(bins, as_floats(X)), weight)
+        return level_counts(bins, codes_of(bins, as_floats(X)), rows.sample_weight_of(first, last))
 
     counts = tree_sum(backend.each(of_block), np.ndarray.__add__)
     weight, total = rows.sample_weight, float(rows.n_rows)

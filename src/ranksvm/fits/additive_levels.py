@@ -202,7 +202,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         raise NotImplementedError
 
     def _cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell (pair of levels) of the functions of two features, one function after another."""
+        """Number of rows, or sum of their weights, in each cell (pair of levels) of the functions of two features."""
         raise NotImplementedError
 
     # ---- shared by all subclasses
@@ -230,7 +230,7 @@ class AnyAdditiveProblem(Generic[Problem]):
             ends = np.cumsum([pair.n_cells for pair in pairs])[:-1]
             for pair, counts in zip(pairs, np.split(self._cell_counts(), ends), strict=True):
                 shape = pair.first_bins.n_levels, pair.second_bins.n_levels
-                cells.append((counts / max(1, counts.sum())).reshape(shape))
+                cells.append((counts / counts.sum()).reshape(shape))
         return TrainingShares(self.levels.ranges, self.levels.means, self.terms.shares, cells)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:

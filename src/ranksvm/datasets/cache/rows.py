@@ -186,11 +186,24 @@ class FileRows:
         pointers = self.runs.pointers[first : last + 1]
         queries = Queries(pointers - pointers[0], None, self.runs.ids[first:last])
         segments = self.runs.segments(first, last)
-        weights = {
-            name: np.concatenate([values[start:stop] for start, stop in segments.tolist()] or [values[:0]])
-            for name, values in self._weights.items()
-        }
+        weights = {name: _taken(values, segments) for name, values in self._weights.items()}
         return queries, self._labels(segments), weights
+
+    def sample_weight_of(self, first: int, last: int) -> np.ndarray | None:
+        """How often each row of some queries counts; None if each counts once.
+
+        Parameters
+        ----------
+        first, last : int
+            The first query, and the end: the query after the last one.
+
+        Returns
+        -------
+        ndarray of float64, or None
+            The weights.
+        """
+        weight = self.sample_weight
+        return None if weight is None else _taken(weight, self.runs.segments(first, last))
 
     # ---- features
 
@@ -449,6 +462,11 @@ def all_finite(X: Features) -> bool:
     if values.dtype in (np.float32, np.float64):
         return bool(linear.all_finite(values))
     return values.dtype.kind != "f" or bool(np.isfinite(values).all())
+
+
+def _taken(values: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """The values of the rows of some segments, one segment after another."""
+    return np.concatenate([values[start:stop] for start, stop in segments.tolist()] or [values[:0]])
 
 
 def _checked(weights: dict[str, ArrayLike | None], n_rows: int) -> dict[str, np.ndarray]:

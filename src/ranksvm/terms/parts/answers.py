@@ -56,7 +56,7 @@ class LevelDesign(Protocol):
     codes: np.ndarray
 
     def pair_sums(self, derivative: np.ndarray, n_levels: int) -> np.ndarray: ...
-    def cell_counts(self) -> np.ndarray: ...
+    def cell_counts(self, sample_weight: np.ndarray | None) -> np.ndarray: ...
 
 
 class PartJob:
@@ -64,6 +64,7 @@ class PartJob:
 
     def __init__(self, part: Part, job: Job, device: str):
         self.term = part.term(job.fit, job.loss, device)
+        self.sample_weight = part.sample_weight
         self.points = part.points(job.fit, job.owner)
         for number in set(self.points) - set(job.live):
             del self.points[number]
@@ -113,7 +114,7 @@ class PartJob:
         return design.pair_sums(derivative, n_levels)
 
     def cell_counts(self) -> np.ndarray:
-        return self._additive()[1].cell_counts()
+        return self._additive()[1].cell_counts(self.sample_weight)
 
     def _additive(self) -> tuple[ThreadedTerm, LevelDesign]:
         assert isinstance(self.term, ThreadedTerm)

@@ -90,7 +90,9 @@ class FileBackend:
         def work(number: int, X: types.Features) -> None:
             if self.n_reads == 1 and self._features is None:
                 self._check_finite(number, X)
-            part = Part(X, self.rows.pairs(*self._blocks[number]), self._features)
+            block = self._blocks[number]
+            weight = None if self._features is None else self.rows.sample_weight_of(*block)
+            part = Part(X, self.rows.pairs(*block), self._features, weight)
             answers = []
             for job in jobs:
                 answers += answer(part, [job])

@@ -54,18 +54,27 @@ class Part:
         Pairs of these rows; there may be none.
     features : Features, optional
         The variables that the model computes from X; None: its variables are the columns of X.
+    sample_weight : ndarray of float64, shape (n_rows,), optional
+        How often each row counts where rows are counted; None: once. (The weights of pairs are in ``pairs``.)
     """
 
-    def __init__(self, X: types.Features, pairs: Pairs, features: Features | None = None):
+    def __init__(
+        self,
+        X: types.Features,
+        pairs: Pairs,
+        features: Features | None = None,
+        sample_weight: np.ndarray | None = None,
+    ):
         self.X = X
         self.pairs = pairs
         self.features = features
+        self.sample_weight = sample_weight
         self.lock = threading.Lock()
         self._terms: OrderedDict[str, DataTerm] = OrderedDict()
         self._points: dict[tuple[str, int], dict[int, Term]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.X, self.pairs, self.features)
+        return type(self), (self.X, self.pairs, self.features, self.sample_weight)
 
     def __sizeof__(self) -> int:
         # labels, factors of weights and their compiled form take about 40 bytes a row
@@ -74,7 +83,7 @@ class Part:
 
     @classmethod
     def joined(cls, parts: "list[Part]") -> "Part":
-        """All rows of some parts as one part.
+        """All rows of some parts as one part, without sample weights.
 
         Parameters
         ----------
@@ -160,7 +169,7 @@ class Part:
             del self._points[key]
 
     def sample(self, share: float, seed: int) -> "Part | None":
-        """A share of the rows that have pairs.
+        """A share of the rows that have pairs, without sample weights.
 
         Parameters
         ----------

@@ -233,7 +233,7 @@ class PartitionedTerm:
         return self._reduce(PartJob.pair_sums, at.at, n_levels)
 
     def cell_counts(self) -> np.ndarray:
-        """Number of rows in each cell (pair of levels) of an additive model's functions of two features."""
+        """Number of rows, or sum of their weights, in each cell (pair of levels) of the functions of two features."""
         return self._reduce(PartJob.cell_counts)
 
     # -- curvature ---------------------------------------------------------------------------------------------------
