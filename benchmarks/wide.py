@@ -5,6 +5,7 @@ python benchmarks/wide.py -o benchmarks/results/wide.md
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,15 @@ TRON_HINGE = 1.0
 LONG, REPEATS = 2.0, 3
 
 
-def text(n_rows: int, n_features: int, per_query: int, seed: int = 0, words: int = 200) -> RankingData:
-    """Generate rows of 200 words by Zipf's law, as tf-idf with norm 1; labels 0 to 3 follow a noisy linear function."""
+def text(
+    n_rows: int,
+    n_features: int,
+    per_query: int,
+    seed: int = 0,
+    words: int = 200,
+    quantiles: Sequence[float] = (0.5, 0.7, 0.9),
+) -> RankingData:
+    """Generate rows of 200 words by Zipf's law, as tf-idf with norm 1; labels are levels of a noisy linear function."""
     random = np.random.default_rng(seed)
     share = np.cumsum(1.0 / (np.arange(n_features) + 3.0))
     columns = np.searchsorted(share / share[-1], random.random(n_rows * words)).clip(0, n_features - 1)
@@ -34,7 +42,7 @@ def text(n_rows: int, n_features: int, per_query: int, seed: int = 0, words: int
     X = (scipy.sparse.diags(1.0 / norms) @ X).tocsr().astype(np.float32)
     relevance = X @ random.standard_normal(n_features)
     relevance += 0.5 * relevance.std() * random.standard_normal(n_rows)
-    y = np.digitize(relevance, np.quantile(relevance, [0.5, 0.7, 0.9])).astype(float)
+    y = np.digitize(relevance, np.quantile(relevance, quantiles)).astype(float)
     return RankingData(X, y, np.arange(n_rows) // per_query)
 
 
@@ -89,6 +97,8 @@ def main(argv: list[str] | None = None) -> None:
         both = ("squared_hinge", "hinge")
         found = rows_of("made text, 1,000 x 47,000, 20 a query", text(1_000, 47_000, 20), (1.0, 128.0), both)
         found += rows_of("made text, 1,000 x 47,000, 100 a query", text(1_000, 47_000, 100), (1.0, 128.0), both)
+        one_list = text(1_000, 47_000, 1_000, quantiles=(0.5,))
+        found += rows_of("made text, 1,000 x 47,000, one list of two levels", one_list, (1.0, 128.0), both)
         if data_folder() is not None:
             data = read("WikiQA-wordpairs", sparse=True)
             for n_rows in (183, 1_059, 5_000):
