@@ -166,3 +166,13 @@ def test_scoring_needs_no_labels(ranksvm, data, tmp_path, suffix):
     np.testing.assert_array_equal(scores(ranksvm, model, unlabeled), scores(ranksvm, model, test))
     ranksvm("rank", model, unlabeled)
     assert "no column 'label'" in ranksvm("evaluate", unlabeled, "--model", model, code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["train", "tune", "online", "info", "convert"])
+def test_a_table_without_rows_is_refused(ranksvm, tmp_path, suffix, command):
+    empty = RankingData(np.empty((0, 1)), np.empty(0), np.empty(0, dtype=int))
+    path = write(tmp_path / f"empty.{suffix}", empty, ["bm25"])
+    target = {"info": (), "convert": (tmp_path / "copy.parquet",)}.get(command, ("-o", tmp_path / "model.rsvm"))
+    result = ranksvm(command, path, *target, code=1)
+    assert f"{path.name} has no row of data." in result.stderr
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]

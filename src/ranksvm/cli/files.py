@@ -62,6 +62,7 @@ def read(
     the labels, and the file need not have any.
     """
     from ranksvm.datasets.files import read_data
+    from ranksvm.exceptions import DataError
 
     require_labels = require_labels and qrels is None
     name = titled(path)
@@ -72,6 +73,8 @@ def read(
     before = watch.seconds.get("reading", 0.0)
     with watch("reading"), _naming(path):
         data = read_data("-" if path == STDIN else path, require_labels=require_labels, **reading)
+    if not data.n_rows:
+        raise DataError(f"{name} has no row of data.")
     progress.line(f"Read {name}: {described(data)}, {watch.seconds['reading'] - before:.2f} s")
     if qrels is not None:
         judged = Judged(qrels, name)

@@ -244,6 +244,8 @@ class _Online:
             self._progress.line(f"Saved {self._options['output']}: {queries(self.saved)}")
 
     def _learn(self, ctrl_c: CtrlC) -> None:
+        from ranksvm.exceptions import DataError
+
         checkpoint, every = self._options["checkpoint"], self._options["every"]
         for batch in self._run.rest_of(self._stream(), self._source):
             for part in parts_of(batch, self._run.n_queries, every):
@@ -255,6 +257,8 @@ class _Online:
                     if checkpoint and self._run.n_queries % checkpoint == 0:
                         self._save(ctrl_c)
                 self._tell(every)
+        if not self._run.n_queries:
+            raise DataError(f"{self._source} has no row of data.")
 
     def _write_run(self, data: "RankingData", scores: "np.ndarray") -> None:
         from ranksvm.datasets.runs import Run
