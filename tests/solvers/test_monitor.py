@@ -1,12 +1,15 @@
-"""Ctrl-C becomes an event, and the handler before it comes back."""
+"""Ctrl-C becomes an event, and the handler before it comes back; steps that only round-off moves end a run."""
 
 import os
 import signal
 import threading
 
+import numpy as np
 import pytest
 
-from ranksvm.solvers import interruptible
+from ranksvm.solvers import Status, interruptible
+from ranksvm.solvers.monitor import MAX_STILL, Monitor
+from solver_problems import Hinges
 
 
 def test_the_signal_sets_the_event_and_the_handler_is_put_back():
@@ -32,3 +35,31 @@ def test_other_threads_leave_signals_alone():
     thread.start()
     thread.join()
     assert seen == [(False, before)]
+
+
+def records(monitor, first, second, n):
+    """The first status of a run that alternates between two points, and its iteration; None without one."""
+    for step in range(n):
+        if (status := monitor.record((first, second)[step % 2])) is not None:
+            return status, monitor.n_iter
+    return None
+
+
+def test_a_run_that_alternates_between_two_points_ends():
+    objective = Hinges([[3.0, 1.0]], 1e3)
+    first, second = (objective.evaluate(np.array(w)) for w in ([0.1, 0.0], [0.1, 1e-7]))
+    assert second.value < first.value
+    assert records(Monitor(objective, 1e-6, 1000, label=None), first, second, 1000) == (Status.PRECISION, MAX_STILL + 1)
+    assert records(Monitor(objective, 1e-6, 1000, label=None), second, first, 1000) == (Status.PRECISION, MAX_STILL)
+    dual = Monitor(objective, 1e-6, 1000, label=None, descends=False)
+    assert records(dual, first, second, 1000) is None
+
+
+def test_less_smoothing_begins_a_new_count():
+    objective = Hinges([[3.0, 1.0]], 1e3)
+    first, second = (objective.evaluate(np.array(w)) for w in ([0.1, 0.0], [0.1, 1e-7]))
+    monitor = Monitor(objective, 1e-6, 1000, label=None)
+    assert records(monitor, first, second, MAX_STILL) is None
+    objective.reduce_smoothing = lambda point, tol, by_inverse: (second, 0)
+    assert monitor.reduce_smoothing(first) is second
+    assert records(monitor, first, second, MAX_STILL) is None

@@ -53,7 +53,7 @@ def dual_ascent(
     SolverResult
         The last point, its certificate and the reason for stopping.
     """
-    monitor: Monitor[Any] = Monitor(objective, tol, max_iter, interrupted, label)  # type: ignore[arg-type]  # no steps
+    monitor: Monitor[Any] = Monitor(objective, tol, max_iter, interrupted, label, descends=False)  # type: ignore[arg-type]  # no steps
     point = start
     while (status := monitor.record(point)) is None:
         epochs = min(EPOCHS, 1 + int(EPOCH_SHARE * monitor.n_evaluations))
