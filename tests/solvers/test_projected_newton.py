@@ -111,6 +111,21 @@ def test_a_model_left_early_is_a_step_down(seed, max_products):
     assert (cone.signs * (w + step) >= 0.0).all()
 
 
+@pytest.mark.parametrize("seed", [16, 28, 31, 53, 63])
+def test_an_approximate_hessian_that_is_far_too_small_gives_a_step_down(seed):
+    """As for the hinge with much less smoothing than at the last Hessian: the faces diverge."""
+    random, n = np.random.default_rng(seed), 7
+    rows = random.normal(size=(3 * n, n))
+    hessian = np.eye(n) + rows.T @ rows * 10.0 ** random.uniform(2, 6)
+    some = rows[random.random(3 * n) < 0.5]
+    model = HessianModel(cone := SignCone(np.ones(n)), np.eye(n) + some.T @ some * 10.0 ** random.uniform(0, 2))
+    w = np.abs(random.normal(size=n)) * (random.random(n) < 0.6)
+    gradient = 10.0 * random.normal(size=n)
+    step = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, target_gap=1e-12, max_products=1000).step
+    assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
+    assert (w + step >= 0.0).all()
+
+
 class ConstrainedHinges(Hinges):
     """Explicit hinges over a cone."""
 
