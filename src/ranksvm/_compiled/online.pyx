@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Updates of linear models by one pair after another: arrays in, arrays changed in place, the GIL released.
+"""Update linear models in place, by one pair (PRank: one document) after another, without the GIL.
 
-Documents are numbered within the rows given; ``weight`` is None if all pairs weigh 1, and ``lag`` is None if no mean of the
-models is asked for.
+Documents are numbered by their rows in X; ``weight`` is None if all pairs weigh 1. After T pairs, the mean of w over all
+pairs so far is ``w - lag / T``; ``lag`` is None if this averaged model is not needed.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -79,10 +79,11 @@ METHODS = _methods()
 cdef class Model:
     """A linear model that learns; its arrays are changed in place.
 
-    ``lag`` is None if no mean of all models is asked for. ``counts`` has four totals so far: pairs or documents seen; updates;
-    the sum of weight times squared hinge; queries. Before the model learns from a query it forgets: it multiplies w by
-    ``decay`` or, if ``forgets`` is given, moves that covariance (n x n, flat, or its diagonal) toward I, so that ``decay`` of
-    it stays. All arrays change together: no signal interrupts an update.
+    ``lag`` is None if the mean of w over all pairs is not needed. ``counts`` has four totals so far: pairs or documents seen;
+    updates; the sum of weight times squared hinge; queries. If ``decay`` is less than 1, the model forgets before it learns
+    from a query. If ``forgets`` is given, it is the covariance S of a second-order method (n x n, flat, or its diagonal), and
+    becomes ``decay S + (1 - decay) I``. Otherwise w is multiplied by ``decay``. All arrays change together: no signal
+    interrupts an update.
     """
 
     cdef double[::1] w, lag, counts, forgets
@@ -115,7 +116,7 @@ cdef class Model:
                 self.forgets[f * (n + 1) if self.forgets.shape[0] > n else f] += 1.0 - self.decay
             return
         for f in range(n):
-            if self.model.lag != NULL:  # keeps the sum of w over all pairs so far
+            if self.model.lag != NULL:  # the sum of w over all pairs so far, count * w - lag, stays the same
                 self.lag[f] -= self.counts[0] * (1.0 - self.decay) * self.w[f]
             self.w[f] *= self.decay
 
@@ -126,11 +127,11 @@ cdef class Model:
         self.counts[3] += 1.0
 
     cdef int need_features(self, int64_t n_features) except -1:
-        """Refuse rows of another number of features."""
+        """Raise an error unless rows of X have as many features as the model."""
         return need("a row of X", n_features, self.w.shape[0])
 
     cdef int need_method(self, method, const double[::1] S) except -1:
-        """The number of a method; refuse a covariance that is missing or has the wrong length."""
+        """The number of a method; raise an error if its covariance is missing or has the wrong length."""
         cdef int64_t n = self.w.shape[0]
         if method not in METHODS:
             raise ValueError(f"no method {method!r}: choose from {', '.join(METHODS)}")
@@ -142,7 +143,7 @@ cdef class Model:
 
     cdef int need_committee(self, const double[:, ::1] experts, const double[::1] survivals,
                             const double[::1] survival) except -1:
-        """Refuse a committee of models of another length, or one without members."""
+        """Raise an error if a committee has no members, or if they do not have as many features as the model."""
         if experts.shape[0] == 0:
             raise ValueError("a committee needs members")
         need("a row of experts", experts.shape[1], self.w.shape[0])
@@ -186,7 +187,7 @@ def count_pairs(const double[::1] y):
 
 def fill_pairs(const double[::1] y, bint shuffle, uint64_t seed, uint64_t stream, int32_t[::1] preferred,
                int32_t[::1] other):
-    """Write the pairs of one query, by label and then by number, or in a random order that depends on seed and stream."""
+    """Write the pairs of one query, sorted by label and then by document, or in a random order from seed and stream."""
     need("preferred", preferred.shape[0], count_pairs(y))
     need("other", other.shape[0], preferred.shape[0])
     if preferred.shape[0] == 0:
@@ -248,7 +249,7 @@ def learn_sparse(Model model, method, double parameter, double[::1] S, const rea
 def committee_dense(Model model, double[:, ::1] experts, double[::1] survivals, double[::1] survival,
                     const real[:, ::1] X, const int32_t[::1] preferred, const int32_t[::1] other,
                     const double[::1] weight):
-    """Learn from pairs of dense rows with a perceptron and a committee of the models it has had."""
+    """Learn from pairs of dense rows with a perceptron, and keep its best earlier models as a committee."""
     cdef OnlineSums sums = OnlineSums(0, 0.0)
     cdef OnlinePairs pairs
     cdef OnlineModel now
@@ -289,7 +290,7 @@ def committee_sparse(Model model, double[:, ::1] experts, double[::1] survivals,
 
 def prank_dense(Model model, double[::1] thresholds, const real[:, ::1] X, const int32_t[::1] documents,
                 const int32_t[::1] levels):
-    """Learn the levels of documents, which are dense rows, one document after another."""
+    """Learn from one document (a dense row of X) and its level after another, by PRank."""
     cdef int64_t updates = 0
     cdef OnlineModel now
     cdef double *limits = NULL

@@ -76,8 +76,8 @@ def click_pairs(
         see `pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015). For
-        one log this only changes the scale of C. But the same C then has the same effect for any number of clicks, and
-        if all propensities are multiplied by a constant.
+        one log this only changes the scale of C. But it makes C independent of the number of clicks, and of a constant
+        factor in all propensities.
 
     Returns
     -------
@@ -151,7 +151,8 @@ def relevance(log: Log, data: RankingData, bias: Bias = None) -> np.ndarray:
         The documents; labels are not used.
     bias : PositionBias, "log" or None
         Propensities of the ranks; ``"log"``: propensities of the log's rows. None: no propensities, which gives click
-        rates. With a ``clip`` the sum of propensities is at least ``clip`` times the query's number of impressions.
+        rates. If ``bias.clip`` is not 0, the sum of propensities is raised to at least ``bias.clip`` times the query's
+        number of impressions.
 
     Returns
     -------

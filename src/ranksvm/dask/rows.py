@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "Report", "Rows", "part_of", "read_rows", "rows_of", "together"]
 
-# Names of the arguments of ``fit`` that give each row a weight, or tell whether its time was observed.
+# Names of the arguments of ``fit`` with one value for each row: three that determine weights, and ``event``, which
+# tells whether the label, a time, was observed or is censored.
 WEIGHTS = ("sample_weight", "query_weight", "propensity", "event")
-# Key of the row numbers in the whole data, which are stored with the weights if pairs are listed.
+# Key in `Rows.weights` of each row's number in the whole data, stored only if the user gives a list of pairs.
 ROW = "row"
 
 
@@ -88,7 +89,7 @@ class Report(NamedTuple):
 
 @dataclass(eq=False)
 class Rows:
-    """Rows of one part.
+    """The rows of one part of the data.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class Rows:
     qid : ndarray, shape (n_rows,)
         Query ids.
     weights : dict of str to ndarray
-        The weights of `WEIGHTS` that were passed, and `ROW` if pairs are listed.
+        The arrays of `WEIGHTS` that were passed, by name, and `ROW` if the user gives a list of pairs.
     names : tuple of str, optional
         Names of the features, if a file has them.
     """
@@ -173,7 +174,7 @@ def rows_of(
     columns: Columns,
     part: str,
 ) -> Rows:
-    """The rows of one part, validated: errors name the part and the row.
+    """The rows of one part of the data, after validation; errors name the part and the row.
 
     Parameters
     ----------
@@ -184,7 +185,7 @@ def rows_of(
     columns : Columns
         Properties that the part must have.
     part : str
-        Its name in error messages.
+        Name of the part in error messages.
 
     Returns
     -------
@@ -237,7 +238,7 @@ def _validated(X: "Block", y: ArrayLike, columns: Columns) -> tuple[Features, np
 
 
 def _checked_column(name: str, values: ArrayLike, n_rows: int) -> np.ndarray:
-    """Validate one value for each row: its number, whether its time was observed, or a weight."""
+    """Validate an array with one value for each row: row numbers, weights, or whether each time was observed."""
     if name == ROW:
         return np.asarray(values)
     return checked_event(values, n_rows) if name == "event" else checked_weights(name, values, n_rows, "X")
@@ -347,7 +348,7 @@ def _ids(parts: list[np.ndarray]) -> np.ndarray:
 def part_of(
     rows: Rows, selection: str, weighting: str, largest_label: float, n_features: int, in_place: bool = False
 ) -> Part:
-    """The part of the training problem that some rows make up: their pairs, and X in the row order of the pairs.
+    """A `Part` of the training problem made from some rows: their pairs, and X sorted as the pairs number the rows.
 
     Parameters
     ----------
@@ -360,7 +361,7 @@ def part_of(
     n_features : int
         Number of features of all parts.
     in_place : bool
-        Whether the part uses X itself, in its order and with rows that have no pairs, instead of a copy.
+        Whether the part uses X as it is, unsorted and with rows that have no pairs, instead of a sorted copy.
 
     Returns
     -------

@@ -181,8 +181,8 @@ def iter_letor(
     Yields
     ------
     RankingData
-        The documents of ``batch_queries`` queries. ``qid`` is int64 if all ids of the same block of text are integers,
-        else str.
+        The documents of ``batch_queries`` queries. Text is parsed in windows of up to some MiB: ``qid`` is int64 if all
+        ids in the windows with these queries are integers, else str.
 
     Raises
     ------

@@ -15,8 +15,9 @@ __all__ = ["DeviceCosts", "calibrate_device", "calibrated"]
 
 # Take the minimum over this many repetitions.
 REPETITIONS = 5
-# READ_VALUES: number of values that each thread reads. VISITS: number of documents with which each thread evaluates the
-# loss of its own document. On a GPU of 132 multiprocessors, all threads together read 140 MB and make 3e8 visits.
+# READ_VALUES: number of values that each thread reads. VISITS: number of pairs of which each thread evaluates the
+# loss: its own document with this many others. On a GPU of 132 multiprocessors, all threads together read 140 MB and
+# make 3e8 visits.
 READ_VALUES, VISITS = 128, 1024
 # COPIED_BYTES: number of bytes in the timed copy from the host. ROUND_NUMBERS: number of float64 values that the timed
 # round copies to the device and back.

@@ -33,8 +33,9 @@ N_THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 8
 # A GPU assigns shared memory to blocks in units of this number of bytes, or in smaller units that divide it.
 SHARED_UNIT = 1024
-# The share of the L2 cache that may hold rows until they are read a second time. If it is below MIN_CACHED_BYTES,
-# reading the rows from memory again takes less time than the additional launches. Not yet measured.
+# The share of the L2 cache that may hold rows until they are read a second time. If this share is less than
+# MIN_CACHED_BYTES, the cache is not used: to launch kernels for many small pieces would take longer than to read all
+# rows from memory twice. Not yet measured.
 CACHE_SHARE, MIN_CACHED_BYTES = 0.5, 8 << 20
 # The oldest driver and GPU for which NVRTC 13 compiles: driver 580, and Turing.
 DRIVER_VERSION, CAPABILITY = 13000, (7, 5)

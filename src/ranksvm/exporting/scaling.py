@@ -30,8 +30,8 @@ class Scaling:
     shift, scale : ndarray of float64, shape (n_features,)
         The numbers; ``scale`` is positive.
     style : {"standard", "min_max"}
-        How an engine with both kinds of normalizers describes the scaling: by mean and standard deviation, or by
-        smallest and largest value.
+        How the model file of a search engine that has normalizers of both kinds describes the scaling: by mean and
+        standard deviation ("standard"), or by smallest and largest value ("min_max").
     low, high : ndarray of float64, shape (n_features,), optional
         Smallest and largest value in the training data, if the scaler stores them.
     """

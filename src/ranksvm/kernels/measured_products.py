@@ -10,9 +10,10 @@ __all__ = ["MeasuredProducts"]
 
 # Number of columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
 SAMPLED_COLUMNS = 32
-# The error of a product is measured with all columns if there are at most MEASURED_ROWS rows, otherwise with
-# DRAWN_COLUMNS random columns (a fiftieth of the values of 8,000 rows). The maximum over random columns is multiplied
-# by MARGIN, and DEVIATIONS standard errors are added to their mean.
+# If there are at most MEASURED_ROWS rows, the error of a product is measured in all of its entries, otherwise in
+# DRAWN_COLUMNS random ones. Each entry takes one column of Q, recomputed in float64 (for 8,000 rows, the columns have
+# 1/62 as many values as a triangle of Q). If the entries are random, the largest error is multiplied by MARGIN, and
+# DEVIATIONS standard errors are added to the mean error.
 MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
 # Number of additions that a term goes through in NumPy's pairwise summation, which starts from blocks of 128.
 EXACT_TERMS = 60
@@ -94,9 +95,9 @@ class MeasuredProducts:
     def form_rounding(self, b: np.ndarray) -> float:
         """Approximate error of ``b'Qb`` due to rounding.
 
-        The error of a value is at most half a unit in its last place, a relative ``eps / sqrt(24)`` in the root mean
-        square. If these errors are independent, the form has the standard deviation ``eps * (sum of b_i^2 b_j^2 q_ij^2
-        / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
+        The error of a value is at most half a unit in its last place; the root mean square of the relative error is
+        about ``eps / sqrt(24)``. If these errors are independent, the form has the standard deviation ``eps * (sum of
+        b_i^2 b_j^2 q_ij^2 / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
 
         Parameters
         ----------
@@ -122,8 +123,9 @@ class MeasuredProducts:
         """Bounds on the errors of a product ``Qb``, and of ``b'Qb``, compared with the unrounded kernel.
 
         The differences are measured with columns of Q that are recomputed in float64: all columns if there are at most
-        `MEASURED_ROWS` rows, otherwise columns drawn with probability proportional to ``|b_j|``. The mean of their
-        differences estimates the error of the form without bias, and `DEVIATIONS` standard errors are added to it. The
+        `MEASURED_ROWS` rows, otherwise columns drawn with probability proportional to ``|b_j|``. For random columns,
+        multiply each difference by the sign of b_j: the mean of these products times the sum of ``|b_j|`` is an
+        unbiased estimate of the error of ``b'Qb``. `DEVIATIONS` standard errors are added to the absolute mean, and the
         largest difference is multiplied by `MARGIN`.
 
         Parameters

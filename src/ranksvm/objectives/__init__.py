@@ -1,4 +1,7 @@
-"""Objectives: a regularizer plus C times the loss of a model's scores, with a certificate."""
+"""Objectives: a regularizer plus C times the loss of a model's scores, with a certificate.
+
+A certificate is the value and the duality gap, a bound on how far the value is above the minimum.
+"""
 
 from typing import TYPE_CHECKING
 

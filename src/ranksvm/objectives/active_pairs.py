@@ -1,4 +1,7 @@
-"""Inverse of a kernel problem's Hessian, by one Cholesky factor over documents in pairs where the loss is curved."""
+"""Inverse of a kernel problem's Hessian, from a Cholesky factor that has rows only for documents in active pairs.
+
+A pair is active if the loss has a positive second derivative at its margin.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -30,19 +33,21 @@ __all__ = [
 TASKS_PER_THREAD = 4
 # Number of rows of a block on the diagonal, which LAPACK factorizes.
 BLOCK = 256
-# For n documents, and blocks whose squared sizes add up to s, the inverse costs as much as a product that reads
-# ``CUBE_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s`` bytes.
+# Costs are measured in bytes: those that a product with Q reads from memory in the same time. If there are n documents
+# in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs ``CUBE_COST
+# n^3 + SQUARE_COST n^2 + BLOCK_COST n s``.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
-# Time of a call of the Hessian with respect to the scores, and time for each row of a call: as numbers of bytes that
-# are read in the same time.
+# Multiplying a vector by the Hessian with respect to the scores costs CALL_COST, plus ROW_COST for each row, also in
+# bytes.
 CALL_COST, ROW_COST = 3e4, 600.0
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
-# Above this, the difference ``r - M Q r`` of an inverse loses half of the digits of float64, and `potentials_of` is
-# used. (Products with Q in fits of 30 random problems, all steps direct, tol = 1e-6: 245 with the difference and 221
-# without if C times Q is 1e6 or more, 1,677 and 281 if it is 1e8 or more, 8,834 and 1,432 if it is 1e9 or more; there 9
-# and 20 of the fits converged.)
+# If the same product is above this, the inverse is not computed as ``r - M Q r`` (see `correction_by_active_pairs`):
+# both terms are nearly equal, and half of the digits of float64 are lost. `potentials_of` is used instead. (Three sets
+# of 30 random problems, all steps direct, tol = 1e-6. With C times Q from 1e6 on, fits took 245 products with Q with
+# the difference, and 221 without; from 1e8 on, 1,677 and 281; from 1e9 on, 8,834 and 1,432. In this last set, 9 and 20
+# fits converged.)
 DIFFERENCE_RANGE = 1e8
 
 
@@ -98,7 +103,7 @@ def _squares(sizes: np.ndarray) -> float:
 
 
 def _have_long_lists(sizes: np.ndarray) -> bool:
-    """Whether blocks of queries would cost more than they save: then the whole matrix is factorized."""
+    """Whether long queries make ``U`` cost more than it saves, so that ``I + C H Q`` is factorized itself, by LU."""
     return BLOCK_COST * _squares(sizes) > CUBE_COST * float(sizes.sum()) ** 2
 
 
@@ -165,7 +170,7 @@ class ActivePairs:
 
 
 class Values(Protocol):
-    """A symmetric positive semi-definite matrix Q of which some values can be read: `KernelMatrix`, or `Gram`."""
+    """A symmetric positive semi-definite matrix Q; `KernelMatrix` and `Gram` return submatrices of it."""
 
     @property
     def largest(self) -> float: ...
@@ -175,15 +180,15 @@ class Values(Protocol):
 
 
 class Inversion(Protocol):
-    """The place that inverts Hessians ``I + C H Q``: the host (`HostInversion`), or a device (`DeviceInversion`)."""
+    """Inverts Hessians ``I + C H Q``, on the host (`HostInversion`) or on a device (`DeviceInversion`)."""
 
     def cost(self, degrees: np.ndarray, pointers: np.ndarray) -> float:
-        """Cost of an inverse, as the bytes that a product with Q reads in the same time; infinite if there is none."""
+        """Cost of an inverse, as the bytes that a product with Q reads in the same time; infinite if impossible."""
 
     def solver(
         self, hessian: QueryOperator, degrees: np.ndarray, pointers: np.ndarray, C: float
     ) -> Callable[[np.ndarray], np.ndarray] | None:
-        """The operator of `correction_by_active_pairs` for the documents with an active pair; None if there is none."""
+        """M of `correction_by_active_pairs`, for documents with an active pair only; None if it cannot be computed."""
 
 
 class HostInversion:
@@ -218,7 +223,7 @@ class HostInversion:
 
 
 def factor_type(degrees: np.ndarray, largest: float, C: float) -> type[np.floating]:
-    """The type of a factor: float32 if C is not too large for that, because conjugate gradients correct its errors.
+    """The type of a factor: float32 unless C is too large for it; conjugate gradients correct its errors.
 
     Parameters
     ----------
@@ -320,7 +325,7 @@ def correction_by_active_pairs(
     -------
     callable or None
         The operator, which maps scores to coefficients, both of shape (n_rows,). None if round-off makes the matrix
-        singular, or if a device has no memory for it.
+        singular, or if a device lacks the memory, or a query has too many of these documents for it.
     """
     positions = np.flatnonzero(degrees > 0.0)
     if not len(positions):
@@ -420,7 +425,7 @@ def factorize(matrix: np.ndarray, n_threads: int) -> bool:
 
 
 def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows: tuple[int, int]) -> None:
-    """Compute some rows of a factor, below its block ``start .. stop``."""
+    """Compute the columns ``start .. stop`` of a Cholesky factor in some rows below its block on the diagonal."""
     these = matrix[slice(*rows)]
     below = these[:, start:stop]
     below -= these[:, :start] @ matrix[start:stop, :start].T
@@ -430,7 +435,7 @@ def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows
 def _blocks_of(
     hessian: QueryOperator, positions: np.ndarray, places: np.ndarray, pointers: np.ndarray, queries: np.ndarray
 ) -> np.ndarray:
-    """The blocks of a Hessian for some queries, over the documents at some positions, computed column by column."""
+    """The blocks of a Hessian for some queries, with only the documents at some positions; computed by columns."""
     sizes = np.diff(places)[queries]
     blocks, entry = np.empty(int(sizes @ sizes)), 0
     for query, size in zip(queries.tolist(), sizes.tolist(), strict=True):

@@ -23,10 +23,11 @@ __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective", "SampledTerm"]
 # values with 32 levels, fits with C = 1e-3 and with C = 1 took 10 and 17 products, and 2.9 and 3.3 s, with 2,000 rows;
 # 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
 ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
-# The coarse space of the preconditioner (see `AdditiveObjective`) has at most this many dimensions: the linear part of
-# each feature and functions of its steps, or all variables if there are at most this many. (On MQ2007, with 35,969 x 46
-# values and 646 variables, fits with C from 1e-3 to 10 took 34, 49, 124, 168 and 356 products; with 276 dimensions, 34,
-# 53, 151, 221 and 317; with all 646 dimensions, computed from the same number of rows, 24, 55, 136, 190 and 533.)
+# The coarse space of the preconditioner (see `AdditiveObjective`) has at most about this many dimensions: for each
+# feature its linear part, and sums of neighboring steps (a step is the change of the feature's function at a cut). If
+# there are at most this many variables, it has all of them. (On MQ2007, with 35,969 x 46 values and 646 variables, fits
+# with C from 1e-3 to 10 took 34, 49, 124, 168 and 356 products with this maximum; with 276 dimensions, 34, 53, 151, 221
+# and 317; with all 646 dimensions, computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
 # If there are few rows, so that products take little time, the first coarse space has at most this many dimensions. (On
 # MQ2007-partial with 16 levels a fit with C = 1e-3 takes 12 products with 280 dimensions, and as many with 500.)
@@ -46,19 +47,19 @@ SAMPLED_FROM, SAMPLED_PART = 100_000, 0.1
 # 16.7 with four times.)
 MAX_SAMPLED = 0.5
 SEED = 0
-# If a product takes a round over parts, the preconditioner solves Newton's system of a sample to this accuracy, with at
-# most this number of products.
+# If the data are in parts, and a product with the Hessian reads all of them, the preconditioner solves Newton's system
+# on a sample instead. It stops at the relative residual SAMPLE_REDUCTION, or after SAMPLE_PRODUCTS products.
 SAMPLE_REDUCTION, SAMPLE_PRODUCTS = 0.02, 300
 
 
 class SampledTerm(DataTerm, Protocol):
-    """A data term that can give some of its rows to a term in this process: `ThreadedTerm`, or `CodedTerm`."""
+    """A data term (the loss as a function of w) that can be sampled; `ThreadedTerm` and `CodedTerm` implement it."""
 
     def score_gradient(self, at: Any) -> np.ndarray:
-        """Derivative of the loss by the score of each row, by position, shape (n_rows,): X is not read."""
+        """Derivative of the loss with respect to each row's score, for rows sorted by query; X is not read."""
 
     def sample_at(self, at: Any, n_rows: int, seed: int) -> tuple[ThreadedTerm, ThreadedPoint]:
-        """A term over about ``n_rows`` of the rows, or all if these are few, and its point with the scores of ``at``.
+        """The loss over a sample of about ``n_rows`` rows (all if there are fewer), evaluated at the scores of ``at``.
 
         The ratio of both terms' ``weight`` is the number of pairs that a pair of the sample represents.
         """
@@ -67,13 +68,14 @@ class SampledTerm(DataTerm, Protocol):
 class AdditiveObjective(LinearObjective):
     """``1/2 |w|^2 + C * loss(Z w)``, with an approximate inverse of the Hessian from a sample of the rows.
 
-    The Hessian couples the steps of one feature strongly, and those of different features only through functions that
-    vary slowly. Its inverse is approximated by the sum of two inverses. The first inverts the Hessian on a coarse
-    space, which has the linear part of each feature and a few functions of its steps. The second inverts the diagonal
-    blocks of the Hessian, one for the variables of each feature or pair of features. From the inverse of each block, it
-    subtracts the inverse of the block on its part of the coarse space, which the first has already inverted. (This is
-    an additive Schwarz method of two levels; Toselli & Widlund, Domain Decomposition Methods, 2005.) The diagonal alone
-    needs 10 to 50 times as many products.
+    The Hessian couples the steps of one feature (the changes of its function at the cuts) strongly. It couples steps of
+    different features only through functions that vary slowly. Its inverse is approximated by the sum of two inverses.
+    The first inverts the Hessian on a coarse space, which has the linear part of each feature and a few sums of its
+    steps. The second inverts the diagonal blocks of the Hessian, one for the variables of each feature or pair of
+    features. The first inverse already covers the part of a block that lies in the coarse space. So the second
+    subtracts, from the inverse of each block, the inverse of the block restricted to that part. (This is an additive
+    Schwarz method of two levels; Toselli & Widlund, Domain Decomposition Methods, 2005.) The diagonal alone needs 10 to
+    50 times as many products.
 
     Parameters
     ----------
@@ -86,9 +88,10 @@ class AdditiveObjective(LinearObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing, to be reduced until the target problem is solved.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     includes_round_off : bool
-        Whether certificates include a bound on round-off, because they are shown to the user; False for a sample.
+        Whether certificates (value and duality gap) include a bound on round-off, needed for results that users see;
+        False for a sample.
     """
 
     def __init__(
@@ -105,7 +108,8 @@ class AdditiveObjective(LinearObjective):
         self.terms = terms
         few = term.n_rows < SAMPLED_FROM
         self._coarse = _CoarseSpace.of(terms, min(COARSE_DIMENSIONS, FIRST_DIMENSIONS if few else COARSE_DIMENSIONS))
-        # the variables of each column of codes that has any; empty if the coarse space has all variables
+        # the numbers of the variables of each feature or pair of features (a column of codes) that has variables; empty
+        # if the coarse space has all variables
         self._blocks = {} if self._coarse.whole else _blocks(terms)
         # what the loss adds to the blocks and to the coarse Hessian; the inverse for the current C; and the number of
         # products that have used it
@@ -269,7 +273,7 @@ class PartitionedAdditiveObjective(LinearObjective):
     Parameters
     ----------
     term : PartitionedTerm
-        The loss as a function of w, over parts whose features are ``terms``.
+        The loss as a function of w, over parts of the data, with the variables ``terms``.
     terms : AdditiveTerms
         The variables.
     C : float
@@ -277,7 +281,7 @@ class PartitionedAdditiveObjective(LinearObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing, to be reduced until the target problem is solved.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     """
 
     def __init__(
@@ -352,7 +356,10 @@ class PartitionedAdditiveObjective(LinearObjective):
 
 
 def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
-    """The variables of each column of codes that has any; those of a feature's steps follow that of its linear part."""
+    """The numbers of the variables of each column of codes, without columns that have none.
+
+    For a feature, the variable of its linear part is first.
+    """
     found = {}
     for column in range(len(terms.columns)):
         variables = terms.variables_at(column)
@@ -361,14 +368,14 @@ def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
 
 
 def _design_rows(term: ThreadedTerm) -> tuple[np.ndarray, np.ndarray]:
-    """The scaled features of the linear part, and the codes, of the rows of a term over an `AdditiveDesign`."""
+    """For the rows of a term with an `AdditiveDesign`: scaled features, which the linear part uses, and codes."""
     design, rows = term.design, term.pairs.rows
     assert isinstance(design, AdditiveDesign)
     return design.scaled_features(rows), design.codes if rows is None else design.codes[rows]
 
 
 class _CoarseSpace(NamedTuple):
-    """A space of few dimensions: the linear part of each feature, and functions of groups of its steps.
+    """A space of few dimensions: each feature's linear part, and a weighted sum of each group of neighboring steps.
 
     Attributes
     ----------
@@ -377,7 +384,7 @@ class _CoarseSpace(NamedTuple):
     linear : ndarray of int64
         The features whose linear parts are the first dimensions.
     tables : list of ndarray, each of shape (n_levels, number of groups)
-        The values of the functions at each level of a feature.
+        For each feature, the value of each weighted sum at each of its levels.
     """
 
     space: CSRMatrix
@@ -418,7 +425,7 @@ class _CoarseSpace(NamedTuple):
         return cls(sparse.csr_array((np.concatenate(values), places), shape=shape), linear, tables)
 
     def of_blocks(self, places: np.ndarray) -> np.ndarray:
-        """The dimensions of the space that are in each block of variables.
+        """For each block of variables, the dimensions of the space that combine variables of this block.
 
         Parameters
         ----------
@@ -449,7 +456,7 @@ class _CoarseSpace(NamedTuple):
         return not self.tables
 
     def rows(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The rows in this space.
+        """The rows of Z in this space: ``Z space``, computed from the features and codes.
 
         Parameters
         ----------

@@ -27,11 +27,11 @@ class ConstrainedObjective(LinearObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     fraction_of : callable, optional
-        Returns the fraction of the rows for explicit Hessians.
+        Returns, for the `Size` of the data, the fraction of the rows from which explicit Hessians are computed.
     includes_round_off : bool
-        Whether certificates include a bound on round-off, because they are shown to the user.
+        Whether certificates (value and duality gap) include a bound on round-off, needed for results that users see.
     cone : SignCone
         The signs.
     """

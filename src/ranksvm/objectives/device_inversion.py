@@ -19,11 +19,11 @@ __all__ = ["DeviceInversion"]
 # takes 3 microseconds for each document's column of the Hessian. In addition, every TILE documents take 7 launches of
 # 13 microseconds, for the factor and two solutions with it.
 CUBE, SQUARE, DOCUMENT = 7e-14, 1e-10, 5e-6
-# The block of a list of s documents takes ``LIST_SQUARE s^2 + LIST_CUBE s^3`` seconds on one core of an AMD EPYC (0.9 s
-# for 2,000 documents). If a list has more than LONGEST documents, there is no inverse.
+# To factorize the block of a query with s documents in active pairs takes ``LIST_SQUARE s^2 + LIST_CUBE s^3`` seconds
+# on one core of an AMD EPYC (0.9 s for 2,000 documents). If s is more than LONGEST, no inverse is computed.
 LIST_SQUARE, LIST_CUBE, LONGEST = 3e-8, 1e-10, 2000
-# Seconds of a product with Q, for each byte of Q (on an H100) and, on the host, for each of its rows: GPU_KERNEL_ROW of
-# fits/work.py divided by the PRODUCTS there.
+# A product with Q takes PRODUCT_BYTE seconds for each byte of Q on an H100, plus PRODUCT_ROW seconds for each row on
+# the host. (PRODUCT_ROW is GPU_KERNEL_ROW of fits/work.py divided by the PRODUCTS there.)
 PRODUCT_BYTE, PRODUCT_ROW = 5e-13, 4e-7
 
 

@@ -21,7 +21,7 @@ __all__ = ["DeviceLandmarks"]
 
 
 class DeviceLandmarks(Landmarks):
-    """`Landmarks` with Phi on a device: a preconditioner takes two products there, and copies n_rows numbers each way.
+    """`Landmarks` with Phi on a device; a preconditioner multiplies twice there, and copies n_rows numbers each way.
 
     Parameters
     ----------

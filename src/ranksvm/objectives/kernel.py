@@ -25,7 +25,7 @@ from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 
-# Number of rows, of whole queries, for which one task of a thread computes the loss.
+# A thread computes the loss for whole queries with about this many rows at a time.
 TASK_ROWS = 1 << 12
 
 
@@ -37,9 +37,9 @@ class KernelPoint:
     w : ndarray of float64
         The vector.
     coefficients, scores : ndarray of float64, shape (n_rows,)
-        b, and Qb.
+        The coefficients b of the function, and its values ``Q b``.
     state : object
-        The active pairs.
+        The active pairs, at whose margins the loss has a positive second derivative.
     width : float or None
         Width of the loss.
     """
@@ -80,18 +80,19 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     n_threads : int
         Number of threads.
     landmarks : Landmarks, optional
-        Functions on which the Hessian is inverted exactly; a solver starts at the best one of them.
+        Kernel functions of a few documents. The preconditioner inverts the Hessian exactly on their span, and a solver
+        starts at the best function of this span.
     inverse_memory : int
         Bytes of the host that an inverse of the whole Hessian may take. If all of Q is stored on a device, the inverse
         is computed there, in the memory that is free.
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing, to be reduced until the target problem is solved.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     """
 
-    # On MQ2008 at gamma = 2^-1, C = 1 a solution takes 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma =
-    # 2^-5, it takes 48, 53 and 56.
+    # One reduction multiplies the width by at least this number. (On MQ2008 at gamma = 2^-1, C = 1 a solution takes
+    # 1416 products with 0.25, 987 with 0.4, 1243 with 0.5; at gamma = 2^-5, it takes 48, 53 and 56.)
     min_factor = 0.4
     # `line` is called for one position at a time, because each additional position costs as much as the first
     positions_at_once = 1
@@ -339,7 +340,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
             if potentials is None:
                 b = r[0] - correct(r[1])
             else:
-                # (I + C H Q)^-1 H y is M y / C, without a difference: one is left only for what H y does not reach
+                # (I + C H Q)^-1 H y is M y / C, without a difference; only r - H y still needs one
                 y = potentials(r[0])
                 rest = r[0] - self._curvature_product(state, y)
                 b = rest + correct(y / self.C - self.matrix.product(rest))

@@ -262,13 +262,13 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing, to be reduced until the target problem is solved.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     fraction_of : callable, optional
         Returns, for the `Size` of the data, the fraction of the rows from which explicit Hessians are computed; 0:
         explicit Hessians are not used.
     includes_round_off : bool
-        Whether certificates include a bound on round-off, because they are shown to the user; False for the problem
-        of a sample.
+        Whether certificates (value and duality gap) include a bound on round-off, needed for results that users see;
+        False for the problem on a sample.
     """
 
     def __init__(
@@ -320,7 +320,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return cost_with_hessian(self.term, self.hessian_fraction, log_reduction)
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Expected number of products for this reduction of log(gap), preconditioned by ``scale``; 0 if unknown."""
+        """Number of products expected to reduce log(gap) by ``log_reduction`` with this diagonal; 0 if unknown."""
         differences = self.term.differences(DIFFERENCES)
         if differences is None:
             return 0.0

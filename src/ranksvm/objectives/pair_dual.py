@@ -20,7 +20,7 @@ __all__ = ["DualPoint", "DualSize", "PairDual"]
 # SHARES shares for each thread.
 SHARED_ROWS = 2048
 SHARES = 2
-# Maximum number of steps of an alpha in one visit to its query: kCycles of dual_descent.hpp.
+# Maximum number of steps of an alpha in one visit to its query (kCycles of dual_descent.hpp).
 STEPS_OF_VISIT = 10
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -42,7 +42,7 @@ class DualPoint:
     margins : ndarray of float64, shape (n_pairs,)
         Margins of the pairs at w.
     value, gap : float
-        Value of the primal problem at w, and how far it is above the dual one.
+        Value of the primal problem at w, and how far it is above the value of the dual at alpha.
     distance : float
         Sum of the absolute steps that have led to alpha from 0.
     additions : int
@@ -73,7 +73,7 @@ class PairDual:
     proj(z)`` (`SignCone`). Its slopes are the slopes at w. Its curvature is at most the curvature without a cone, and
     steps are computed with the latter.
 
-    Alpha, weights of pairs and one Gram matrix for each query are held: see `DualSize` for how much that is.
+    The object stores alpha, the weights of the pairs, and a Gram matrix for each query. `DualSize` gives their sizes.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class PairDual:
         self._certify(point)
 
     def certificate(self, point: DualPoint) -> tuple[float, float]:
-        """Value of the primal problem at the point's weights, and how far it is above the dual one."""
+        """Value of the primal problem at the point's weights, and how far it is above the value of the dual."""
         return point.value, point.gap
 
     def gap(self, point: DualPoint) -> float:

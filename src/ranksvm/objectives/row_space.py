@@ -39,7 +39,7 @@ class RowSpaceObjective(LinearObjective):
     width : float, optional
         Width at which the loss is evaluated.
     reducible : bool
-        Whether the width is a smoothing, to be reduced until the target problem is solved.
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     """
 
     # Inexact steps may lead to a point with few active pairs, from which every step ends at a kink. (600 x 1,800, five

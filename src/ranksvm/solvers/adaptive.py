@@ -34,13 +34,13 @@ SAMPLE_REDUCTION = 0.05
 # save their cost. (On 300 features with real labels 0.5 took 1.7 times as long as Newton's method, 0.25 took 1.4 and
 # 0.18 takes 1.25 times.)
 SPENT_SHARE = 0.18
-# They are built at once if the expected products cost at least this fraction of what Hessians cost. (On the grid of
+# Hessians are built at once if the expected products cost at least this fraction of what Hessians cost. (On the grid of
 # benchmarks/solver_choice.py this fraction is at least 0.88 if Hessians are faster, and at most 0.73 if they are slower
 # by more than a quarter.)
 EXPECTED_SHARE = 0.8
 # The cost of later products cannot be predicted from fewer products than this.
 MIN_PRODUCTS = 4
-# The remaining decrease of the logarithm of the gap is assumed to be this if it is not known.
+# If the remaining decrease of the logarithm of the gap is not known, it is assumed to be this number.
 MAX_REDUCTION = 20.0
 
 Solve = Callable[[np.ndarray], np.ndarray]

@@ -63,7 +63,7 @@ class SignCone:
         Returns
         -------
         ndarray of float64, shape (n,)
-            The parts, not negative.
+            The shares, not negative.
         """
         projected = self.projected_gradient(w, gradient)
         return projected * (gradient - 0.5 * projected)

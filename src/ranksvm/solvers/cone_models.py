@@ -16,7 +16,7 @@ GRACE = 3
 # Block pivoting ends after at most this number of exchanges for each variable. If it has not found the minimizer by
 # then, at most as many exchanges of single variables follow, none of which raises the model.
 MAX_EXCHANGES = 3
-# A number below this fraction of the largest one is round-off, whatever its sign.
+# An entry of a vector below this fraction of the largest entry is round-off, whatever its sign.
 ROUND_OFF = 1e-13
 
 Solve = Callable[[np.ndarray], np.ndarray]

@@ -30,8 +30,8 @@ def dual_ascent(
     An iteration is one epoch (a visit to every block) or several, and ends with the certificate. In the history,
     ``evaluations`` counts the epochs.
 
-    Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale linear SVM", ICML 2008;
-    here a block is the pairs of a query.
+    The method is from Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for large-scale
+    linear SVM", ICML 2008; here a block is the pairs of a query.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ class EpochStatus(Enum):
 
 @dataclass
 class EpochHistory:
-    """Trace of a run: one entry per epoch, of the objective after it and the projected gradient during it."""
+    """Trace of a run: for each epoch, the objective after it and the projected gradient during it."""
 
     objective: list[float] = field(default_factory=list)
     projected_gradient: list[float] = field(default_factory=list)

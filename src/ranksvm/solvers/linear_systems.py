@@ -123,7 +123,7 @@ def by_diagonal(diagonal: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     Returns
     -------
     callable
-        Divides by it.
+        Divides a vector by the diagonal.
     """
     inverse = 1.0 / diagonal
     return lambda vector: inverse * vector

@@ -34,10 +34,10 @@ def plain_tron(
 ) -> SolverResult:
     """Minimize until the norm of the gradient is at most ``tol`` times its norm at 0.
 
-    Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9 (2008), Algorithms 1
-    and 2, as Lee & Lin (2014) use it for RankSVM: conjugate gradients without a preconditioner, a trust region in the
-    Euclidean norm, and steps that are rejected if they are too long. `tron` departs from this to save work, so
-    its iterates, and the models at which a loose rule stops, differ.
+    The method is from Lin, Weng & Keerthi, "Trust region Newton method for large-scale logistic regression", JMLR 9
+    (2008), Algorithms 1 and 2, as Lee & Lin (2014) use it for RankSVM. It has conjugate gradients without a
+    preconditioner, and a trust region in the Euclidean norm; steps that are too long are rejected. `tron` departs from
+    this to save work, so its iterates, and the models at which a loose rule stops, differ.
 
     Parameters
     ----------

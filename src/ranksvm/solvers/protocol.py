@@ -39,9 +39,8 @@ P = TypeVar("P", bound=Point)
 class Objective(Protocol[P]):
     """A strongly convex function: ``1/2 |w|^2`` plus a convex, piecewise quadratic loss.
 
-    w, gradients and steps are vectors of a space whose inner product is the objective's: arrays of any shape that can
-    be added and scaled. The gradient is the one with respect to the inner product, and the Hessian is self-adjoint in
-    it.
+    w, gradients and steps are arrays of any shape that can be added and scaled, vectors of a space with the inner
+    product `inner`. Gradients are taken with respect to this inner product, and the Hessian is self-adjoint in it.
 
     Attributes
     ----------
@@ -124,8 +123,8 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
         Fraction of the data worth putting into an explicit Hessian: 1 for all data; 0 for none, if building a Hessian
         costs more than it saves.
     hessian_cost : float
-        Cost of building a Hessian, as a number of products with it; infinite if none is built, 0 if there is one at
-        every point.
+        Cost of building a Hessian, as a number of products with it; infinite if none is built, 0 if every
+        evaluation computes one.
     refined_cost : float
         Cost of a Hessian of more data, after `refine`; infinite if Hessians already use all data.
     """
@@ -215,7 +214,7 @@ class AdaptiveObjective(HessianObjective[P], DiagonalObjective[P], Protocol[P]):
         """Number of products that cost as much as reducing log(gap) by ``log_reduction`` with a new Hessian."""
 
     def expected_products(self, scale: np.ndarray, log_reduction: float) -> float:
-        """Expected number of products for this reduction of log(gap), preconditioned by ``scale``; 0 if unknown."""
+        """Number of products expected to reduce log(gap) by ``log_reduction`` with this diagonal; 0 if unknown."""
 
     def sample(self) -> "AdaptiveObjective[Any] | None": ...
 

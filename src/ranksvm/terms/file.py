@@ -41,7 +41,7 @@ class FilePoint(PartitionedPoint):
     curvature : ndarray of float64, shape (n_variables, n_variables), or None
         ``X' H X`` there, or its estimate.
     round_off : tuple of (float, LossRoundOff), or None
-        A number, and bounds on the round-off of the evaluation that hold if no margin has a larger error than it.
+        An error of margins, and bounds on the round-off of the evaluation that hold if no margin has a larger error.
     """
 
     def __init__(

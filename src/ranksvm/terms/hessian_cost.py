@@ -27,10 +27,10 @@ EXACT_HESSIAN_WORK = 1e8
 EXACT_ROWS_PER_VARIABLE = 1000
 # The Hessian of sparse rows is also dense: it is not worth its cost if it takes more passes over X than this.
 SPARSE_HESSIAN_PASSES = 100
-# Otherwise the Hessian is computed from a sample of as many rows as cost SAMPLE_PASSES passes over X. The sample has at
-# least the first number of rows per variable, below which the Hessian is too noisy, and at most the second, beyond
-# which it hardly improves. A matrix product does PRODUCT_SPEED multiplications in the time a pass takes for one
-# (measured: with 136 float32 features and 2 threads, a Hessian of all rows costs 13.6 passes).
+# Otherwise the Hessian is computed from a sample of as many rows as cost SAMPLE_PASSES passes over X.
+# SAMPLE_ROWS_PER_VARIABLE has the smallest and the largest number of rows per variable: with fewer rows the Hessian is
+# too noisy, and with more it hardly improves. A matrix product does PRODUCT_SPEED multiplications in the time a pass
+# takes for one (measured: with 136 float32 features and 2 threads, a Hessian of all rows costs 13.6 passes).
 SAMPLE_ROWS_PER_VARIABLE = (40, 500)
 SAMPLE_PASSES = 0.6
 PRODUCT_SPEED = 10.0
@@ -59,8 +59,8 @@ SAMPLE_TIME = 2e8
 # From this fraction of the rows on, all rows are used.
 LARGEST_FRACTION = 0.4
 # Nanoseconds, measured on one core of a Xeon (Sapphire Rapids, AVX-512) with 10 to 1,000 float32 features. A product
-# with the Hessian takes the first three for each byte of a row (dense in the cache, dense in memory, sparse),
-# PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorization takes HESSIAN_FACTOR times n^3 plus
+# with the Hessian takes PRODUCT_BYTE (dense, in the cache), MEMORY_BYTE (dense, in memory) or SPARSE_BYTE for each byte
+# of a row, PRODUCT_ROW for each row, and PRODUCT_CALL in addition. A factorization takes HESSIAN_FACTOR times n^3 plus
 # HESSIAN_CALL, and a solution with the factors SOLUTION times n^2. Products and factorizations take as long on an EPYC
 # (AVX2), where SOLUTION is 0.2 to 0.5, for 136 to 2,000 features.
 PRODUCT_BYTE, MEMORY_BYTE, SPARSE_BYTE, PRODUCT_ROW, PRODUCT_CALL = 0.085, 0.13, 0.14, 15.0, 1.2e4

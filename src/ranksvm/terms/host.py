@@ -72,7 +72,7 @@ PLASTIC = 0.7548776662466927
 # the gradient of a released point
 NOTHING = np.empty(0)
 
-# A block of whole queries: first and last query, first and last position.
+# A block of whole queries: first and last query, and first and last position (place among the rows sorted by query).
 Block = tuple[int, int, int, int]
 
 
@@ -90,7 +90,7 @@ class ThreadedPoint:
     Parameters
     ----------
     scores : ndarray of float64, shape (n_rows,)
-        ``X w`` by position.
+        ``X w``, for the rows sorted by query: the place of a row in this order is its position.
     state : object
         The pairs at which the loss is curved.
     width : float or None
@@ -266,7 +266,7 @@ class ThreadedTerm:
         return out
 
     def score_gradient(self, at: ThreadedPoint) -> np.ndarray:
-        """Derivative of the loss by the score of each row, by position, shape (n_rows,): X is not read."""
+        """Derivative of the loss with respect to each row's score, for rows sorted by query; X is not read."""
         gradient = np.empty(self.n_rows)
         self.loss.evaluation(at.state, at.width)(0, self.pairs.n_queries, at.scores, gradient)
         return gradient
@@ -329,7 +329,7 @@ class ThreadedTerm:
         return curvature
 
     def sample_at(self, at: ThreadedPoint, n_rows: int, seed: int) -> "tuple[ThreadedTerm, ThreadedPoint]":
-        """A term over about ``n_rows`` of the rows, or all if these are few, and its point with the scores of ``at``.
+        """The loss over a sample of about ``n_rows`` rows (all if there are fewer), evaluated at the scores of ``at``.
 
         The ratio of both terms' ``weight`` is the number of pairs that a pair of the sample represents.
         """
@@ -378,7 +378,7 @@ class ThreadedTerm:
         return X[:count] - X[count:]
 
     def sample(self, n_rows: int, seed: int) -> "ThreadedTerm | None":
-        """A term over about ``n_rows`` of the rows, the same for the same arguments."""
+        """A term over a sample of about ``n_rows`` rows; the same arguments give the same sample."""
         sampled = self._sampled(n_rows, seed)
         return None if sampled is None else sampled.term
 

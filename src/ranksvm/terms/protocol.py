@@ -136,7 +136,7 @@ class DataTerm(Protocol):
         """The loss and its gradient at w, in one reduction; ``near`` is a `Term` evaluated nearby, if there is one."""
 
     def along(self, a: Any, b: Any, alphas: np.ndarray, width: float | None) -> tuple[np.ndarray, np.ndarray]:
-        """The loss and its slope at several positions on the segment from a to b, in one reduction, X not read."""
+        """The loss and its slope at several positions on the segment from a to b, in one reduction, without X."""
 
     def between(self, a: Any, b: Any, alpha: float, width: float | None) -> Term:
         """The loss and its gradient at one position on the segment from a to b, in one reduction."""

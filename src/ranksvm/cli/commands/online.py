@@ -273,7 +273,8 @@ class _Online:
         from ranksvm.datasets.streams import iter_data
 
         n_features, reading = self._options["n_features"], self._options["reading"]
-        # If the number of features and the first id are known, the queries of a pipe are read as they arrive.
+        # If the user gives the number of features, and whether feature numbers start at 0 or 1, the queries of a pipe
+        # are read as they arrive.
         known = n_features is not None and reading["zero_based"] != "auto"
         options = {
             "n_features": n_features,

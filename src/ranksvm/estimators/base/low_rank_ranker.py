@@ -24,9 +24,10 @@ DataOfFit = tuple[Features, Queries, np.ndarray, ComparablePairs]
 
 
 class LowRankRanker(LinearRanker, BaseEstimator):
-    """Base of the linear rankers with dual variables of low rank; ``fit`` takes neither weights nor explicit pairs.
+    """Base of the linear rankers whose dual variables form a low-rank matrix for each query.
 
-    A subclass defines its alpha (`_alpha`) and its low-rank matrices (`_entries`).
+    ``fit`` takes neither weights nor explicit pairs. A subclass defines its alpha (`_alpha`) and its low-rank matrices
+    (`_entries`).
     """
 
     _model_kind: ClassVar[str]
@@ -92,12 +93,12 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     ) -> DualCoef:
         """The learned low-rank matrices, one for each query, with all of their entries, computed on access.
 
-        For `FactorizedRankSVM`, they have the products ``<v_i, v_j>`` of the factors of all preferred documents with
-        the factors of all other documents, and a rank of at most ``n_components``. For `RegularizedRankSVM`, they are
-        the matrices A_q, with the ranks ``ranks_`` and with entries that may be negative or larger than C. If labels
-        have three or more levels, some entries of a matrix are not pairs. Here such entries have values; in `dual_coef`
-        they are 0, which raises the rank of its matrices. ``per_document()`` of this result differs from
-        ``per_document()`` of `dual_coef`, and does not give the weights.
+        For `FactorizedRankSVM`, the entry of preferred document i and other document j is ``<v_i, v_j>``, the inner
+        product of their factors, so that the rank is at most ``n_components``. For `RegularizedRankSVM`, they are the
+        matrices A_q, with the ranks ``ranks_`` and with entries that may be negative or larger than C. If labels have
+        three or more levels, some entries of a matrix are not pairs. Here such entries have values; in `dual_coef` they
+        are 0, which raises the rank of its matrices. So ``X'`` times ``per_document()`` of this result is in general
+        not ``coef_``, unlike with `dual_coef`.
 
         Parameters
         ----------

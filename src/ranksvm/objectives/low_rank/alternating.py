@@ -12,7 +12,7 @@ from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 
 __all__ = ["AlternatingNuclearNorm"]
 
-# Number of power iterations for the largest eigenvalue. Their estimate is too low by at most a few percent if
+# Number of power iterations for the largest eigenvalue. The estimate is too low by at most a few percent if
 # eigenvalues are close, and the objective decreases with any step below twice the inverse of the Lipschitz constant.
 POWER_ITERATIONS = 30
 
@@ -24,7 +24,7 @@ class _AtDual(NamedTuple):
 
 
 class AlternatingNuclearNorm(NuclearNormObjective):
-    """The problem of `NuclearNormObjective` with explicit dual variables: they and the matrices start at 0.
+    """The problem of `NuclearNormObjective` with stored dual variables; these and the matrices start at 0.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class AlternatingNuclearNorm(NuclearNormObjective):
     pairs : ComparablePairs
         All pairs that labels imply.
     blocks : PairBlocks
-        For each query, its block: the matrix of the preferred by the other documents of its pairs.
+        For each query its block, a matrix: a row for each preferred, a column for each other document of its pairs.
     C, gamma, lam : float
         Weights of a pair, of the nuclear norms, and of the distance.
     length : float or None

@@ -118,7 +118,7 @@ class NuclearNormObjective:
     pairs : ComparablePairs
         All pairs that labels imply.
     blocks : PairBlocks
-        For each query, its block: the matrix of the preferred by the other documents of its pairs.
+        For each query its block, a matrix: a row for each preferred, a column for each other document of its pairs.
     C, gamma, lam : float
         Weights of a pair, of the nuclear norms, and of the distance.
     minimize : callable
@@ -320,7 +320,7 @@ class NuclearNormObjective:
         """Write the reflection of the variables at the proximal operator of g; return the matrix A at its point.
 
         The proximal point of z is ``z - length Y``, and the reflection ``z - 2 length Y``, with ``Y = (z - A) / (length
-        + 1 / (2 lam))`` and A the matrix z with its singular values shrunk by gamma times the divisor.
+        + 1 / (2 lam))`` where A is the matrix z with its singular values reduced by gamma times this denominator.
         """
         variables, reflection = (self.blocks.block(entries, query) for entries in (self._variables, self.loss.target))
         divisor = self._length + 0.5 / self.lam
