@@ -105,7 +105,7 @@ class NoComparablePairsError(DataError):
 
 
 class NoIntervalsError(DataError):
-    """The weights of a fit have no interval that can be trusted, or none that memory allows.
+    """Confidence intervals of weights could not be trusted, or computing them would need too much memory.
 
     Examples
     --------
@@ -227,7 +227,10 @@ class GridEdgeWarning(UserWarning):
 
 
 class LikelyMistakeWarning(UserWarning):
-    """Arguments are valid, but plausibly not what was meant: labels and scores swapped, ids 1 and "1", a limit unused.
+    """Arguments are valid, but probably not what was meant.
+
+    For example: labels and scores look swapped; some query ids are numbers, and one of these numbers is also an id as
+    text (1 and "1"); or ``memory_limit`` is given for data that are already in memory.
 
     Examples
     --------

@@ -33,9 +33,10 @@ struct ColumnTile {
     int64_t first, beyond, paired;
 };
 
-// Columns with the scales of their variables. Vectors over levels have, tile by tile, a number for each level of each column,
-// or for each cell of each pair of columns: column c begins at places[c]. In the table of a paired tile, the columns
-// c = 2k and c + 1 have the cell bases[k] + (level of c) + factors[k] * (level of c + 1).
+// Columns with the scales of their variables. The arrays `table` and `sums` below have, tile by tile, one number for each
+// level (or cell) of each column. In a paired tile, they have one number for each cell of two neighboring columns instead.
+// The numbers of column c (or of the columns c and c + 1 together) begin at places[c]. In the table of a paired tile, the
+// columns c = 2k and c + 1 have the cell bases[k] + (level of c) + factors[k] * (level of c + 1).
 struct CodedColumns {
     const CodedColumn *columns;
     int64_t n_columns, n_variables, n_numbers;
@@ -53,8 +54,8 @@ constexpr int kTilePairs = 12, kPairCells = 2048;
 struct CodedLoops {
     // the value of every level or cell under the weights of the variables
     void (*values)(const CodedColumns &, const double *w, double *table);
-    // total += the transpose of `values`, applied to `sums`, which has a sum over the rows of each level or cell; overwrites
-    // `sums`
+    // the transpose of the function `values`: converts what `add_up` summed by level or cell in `sums` to the variables,
+    // and adds it to `total`; overwrites `sums`
     void (*gather_sums)(const CodedColumns &, double *sums, double *total);
     // out += the values of each row's levels
     void (*look_up)(const CodedColumns &, const uint8_t *codes, const int64_t *rows, int64_t start, int64_t stop,
@@ -72,7 +73,7 @@ struct CodedLoops {
     // counts += the number of rows at each level; codes beyond the levels of their column are not allowed
     void (*counts)(const uint8_t *codes, int64_t n_columns, int64_t start, int64_t stop, const int64_t *pointers,
                    int64_t *counts);
-    // whether no code is larger than the largest code of its column
+    // whether each code in column c is at most lasts[c], the largest valid code of that column
     bool (*within)(const uint8_t *codes, int64_t n_rows, int64_t n_columns, const uint8_t *lasts);
 };
 

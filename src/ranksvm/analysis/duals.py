@@ -129,7 +129,7 @@ def low_rank_coef(
 
 
 class _Spectrum(NamedTuple):
-    """What is kept of a block: its size and its singular values."""
+    """What is kept of a query's block (matrix of dual variables): its size and its singular values."""
 
     query: object
     n_documents: int
@@ -158,8 +158,8 @@ def dual_spectra(
         The dual variables, one block for each query, such as the result of a ranker's ``dual_coef(X, y, qid)``. Blocks
         are accessed one by one and not stored.
     energy : sequence of float, default (0.9, 1.0)
-        Shares of the energy that tables and displays of the result show by default, each in (0, 1]; 1.0 gives the
-        numerical rank.
+        Shares of the energy (the sum of the squared singular values of a block) that tables and displays of the result
+        show by default, each in (0, 1]; 1.0 gives the numerical rank.
     tol : float, optional
         Singular values up to this multiple of the largest one of their block count as 0 in a rank; None: ``max(shape)``
         times the spacing of float64 at 1 (2.2e-16).

@@ -95,17 +95,17 @@ def online_bounds(
     with the printed Theorem 3. They are derived as follows.
 
     First order. The step is ``t z`` with ``t = h / (|z|^2 + 1 / (2 C))``. If h is positive, ``w'z = 1 - h`` and ``u'z
-    >= 1 - l``, so the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2 >= 2 t h - 2 t l - t^2 |z|^2``,
-    and as ``2 t l <= t^2 / (2 C) + 2 C l^2``, by ``h^2 / (|z|^2 + 1 / (2 C)) - 2 C l^2`` at least. In total, it falls
-    by no more than ``|u|^2``, its value at ``w = 0`` (as for the passive-aggressive PA-II; Crammer et al., JMLR 7,
-    2006).
+    >= 1 - l``. So the squared distance of w to u falls by ``2 t (u'z - w'z) - t^2 |z|^2``, which is at least ``2 t h -
+    2 t l - t^2 |z|^2``. Because ``2 t l <= t^2 / (2 C) + 2 C l^2``, this is at least ``h^2 / (|z|^2 + 1 / (2 C)) - 2 C
+    l^2``. In total, the squared distance falls by no more than ``|u|^2``, its value at ``w = 0`` (as for the
+    passive-aggressive PA-II; Crammer et al., JMLR 7, 2006).
 
-    Second order. Pairs without an update change nothing; over the others the steps are the steps of ridge regression to
-    the target 1: ``S^-1 = I + sum' z z' / gamma`` and ``S^-1 w = sum' z / gamma``. For ridge regression, ``sum' h^2 /
-    (1 + x) = min over u of gamma |u|^2 + sum' (1 - u'z)^2`` with ``x = z'S z / gamma``, where S is the matrix before
-    the pair (Zhdanov & Kalnishkan, "An identity for kernel ridge regression", ALT 2010), and ``h^2 = h^2 / (1 + x) +
-    h^2 x / (1 + x)``. In the last term ``x / (1 + x) <= log(1 + x)``, and the sum of ``log(1 + x)`` over the updates is
-    the logarithm of the determinant.
+    Second order. Pairs without an update change nothing. On the others, the learner does ridge regression with the
+    target 1 for each z: ``S^-1 = I + sum' z z' / gamma`` and ``S^-1 w = sum' z / gamma``. For ridge regression, ``sum'
+    h^2 / (1 + x) = min over u of gamma |u|^2 + sum' (1 - u'z)^2`` with ``x = z'S z / gamma``, where S is the matrix
+    before the pair (Zhdanov & Kalnishkan, "An identity for kernel ridge regression", ALT 2010), and ``h^2 = h^2 / (1 +
+    x) + h^2 x / (1 + x)``. In the last term ``x / (1 + x) <= log(1 + x)``, and the sum of ``log(1 + x)`` over the
+    updates is the logarithm of the determinant.
 
     Examples
     --------

@@ -19,7 +19,7 @@ DIMENSION_SHARE, ENERGY_SHARE = 0.3, 0.9
 
 
 class DualSpectra:
-    """Singular values of the dual variables of each query, and the number needed for a share of the energy.
+    """Singular values of the dual variables of each query, and how many of them have a given share of the energy.
 
     The block ``alpha_l`` of query l (rows: preferred documents, columns: other documents; `DualBlock`) has the singular
     values ``s_1 >= s_2 >= ...``, as many as its smaller side, and the energy ``sum of s_i^2``, the sum of its squared

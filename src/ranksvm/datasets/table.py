@@ -113,7 +113,8 @@ class Table:
     texts : list of str
         The features that may hold text.
     categories : dict of str to list of str
-        For each feature that holds text, the list of its texts. Its values are their positions in this list.
+        For each feature that holds text, the list of its texts. In X, each text of such a feature is its position in
+        this list.
     missing_texts : frozenset of str
         Texts that stand for a missing value.
     """

@@ -57,10 +57,10 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     previous solution. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
     help.
 
-    The training part of each fold has levels of its own, but all data decide whether the missing values of a feature
-    have a level. So a feature may have missing values in the test part of a fold but not in its training part. The
-    model of this fold then uses the mean of the feature in the linear part and adds nothing else, as for a category
-    that does not occur in the training part.
+    The levels of each fold are computed from its training part. But a feature has a level for missing values if it has
+    any in all of the data, not only in this training part. So it is no error if a feature has missing values in the
+    test part of a fold but none in its training part. The model of this fold then uses the mean of the feature in the
+    linear part and adds nothing else, as for a category that does not occur in the training part.
 
     Parameters
     ----------
@@ -73,8 +73,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     linear, max_bins, interaction_bins, categorical : optional
         As in `AdditiveRankSVM`.
     interactions : int, "auto", list of int or list of pair, default 0
-        As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. The pairs of features are ordered
-        by their bounds at one solution: the one without interactions, for the middle value of ``Cs``.
+        As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. For each step weight, the model
+        without interactions is fitted for the middle value of ``Cs``. A number n then means the n pairs of features
+        with the largest bounds at this solution (``candidate_bounds_``), for every C.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
     device : str, default "cpu"

@@ -123,7 +123,7 @@ def regularization_path(
     Warns
     -----
     ConvergenceWarning
-        When a certificate does not meet ``tol``.
+        When the relative duality gap of a solution does not meet ``tol``.
 
     Examples
     --------

@@ -18,7 +18,8 @@ __all__ = ["ELASTICSEARCH", "OPENSEARCH", "VESPA"]
 WINDOW = 100
 # Maximum number of queries in a hybrid query of OpenSearch.
 MAX_QUERIES = 5
-# Kinds of retrievers of Elasticsearch; any other template is a query for a `standard` retriever.
+# Kinds of retrievers of Elasticsearch. A template whose only key is one of these is a retriever itself; any other
+# template is the query of a `standard` retriever.
 _RETRIEVERS = {
     "standard",
     "diversify",

@@ -1,4 +1,7 @@
-"""The scoring function of a fitted model, from its attributes: names, scaler, and a function of scaled features."""
+"""The scoring function of a fitted model, read from the model's attributes.
+
+It consists of feature names, a scaler, and a function of the scaled features.
+"""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -85,7 +88,9 @@ class Fourier:
 
 @dataclass(frozen=True, eq=False)
 class Additive:
-    """``f(z) = <coef, z> + intercept + the sum of tables``, in which missing values count as 0 in the product.
+    """``f(z) = <coef, z> + intercept + the sum of tables``.
+
+    In ``<coef, z>``, a missing value counts as 0 if its feature has ``missing``.
 
     Parameters
     ----------
@@ -135,7 +140,9 @@ class Additive:
         for table in self.tables:
             axes = tuple(axis.moved(scaling.shift[axis.feature], scaling.scale[axis.feature]) for axis in table.axes)
             values = table.values
-            if len(axes) == 1 and axes[0].missing:  # the new intercept subtracts a shift, which is added again here
+            # The new intercept subtracts `coef * shift` for each feature. A missing value counts as 0 after scaling, so
+            # its value in the table adds this again.
+            if len(axes) == 1 and axes[0].missing:
                 values = values.copy()
                 values[0] += coef[axes[0].feature] * scaling.shift[axes[0].feature]
             tables.append(Table(axes, values))

@@ -1,4 +1,8 @@
-"""A rank profile of Vespa, whose expression is in the global phase if it scales features by the hits of a query."""
+"""A rank profile for Vespa.
+
+If the model scales features per query, its expression runs in the global phase, which sees all reranked hits of the
+query; otherwise it runs in the first phase.
+"""
 
 import re
 

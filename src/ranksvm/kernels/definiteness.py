@@ -11,13 +11,13 @@ from ranksvm.kernels.tiles import ROUND_OFF
 
 __all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
 
-# Number of rows of the block whose eigenvalues are computed, and number of steps of Lanczos' method.
+# Number of rows of the random submatrix of Q whose eigenvalues are computed, and number of steps of Lanczos' method.
 SAMPLE_ROWS = 500
 LANCZOS_STEPS = 15
 # Rounding n x n values with a relative error e moves eigenvalues by up to e sqrt(n) times the largest. This e allows
 # for float32, and for values that come from sums in float32.
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
-# Number of rows and of columns that are compared at a time.
+# Number of rows and of columns of a submatrix that is compared with its mirror image at a time.
 TILE = 512
 
 
@@ -105,9 +105,9 @@ def check_definite(matrix: KernelMatrix, name: str) -> None:
 
     The eigenvalues of up to 500 rows and columns, drawn at random, are computed: no eigenvalue of a submatrix is below
     the smallest of the whole matrix, so a negative one proves that the matrix is indefinite. If there are more rows, 15
-    steps of Lanczos' method on the whole matrix follow; their values are not below its smallest eigenvalue either.
-    Negative eigenvalues missed by both are small relative to the largest. The check costs 15 products with Q and about
-    0.1 seconds.
+    steps of Lanczos' method on the whole matrix follow; the values that they give are not below its smallest eigenvalue
+    either. Negative eigenvalues missed by both are small relative to the largest. The check costs 15 products with Q
+    and about 0.1 seconds.
 
     Parameters
     ----------

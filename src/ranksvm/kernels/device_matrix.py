@@ -28,7 +28,7 @@ SUMS_BYTES = 64 << 20
 
 
 class DeviceKernelMatrix(MeasuredProducts):
-    """A symmetric kernel matrix Q on a device, all of its rows in full: see `KernelMatrix`.
+    """A symmetric kernel matrix Q on a device, with both of its triangles: see `KernelMatrix`.
 
     A product reads each value once, in the order of the rows. Rows that do not fit into the device's memory are
     recomputed by every product, a block at a time, and rounded in the same way.
@@ -210,14 +210,14 @@ def device_matrix(
     rows: np.ndarray | None = None,
     n_threads: int = 1,
 ) -> DeviceKernelMatrix | DeviceLinearMatrix:
-    """The kernel matrix of documents, or of some rows of a full matrix, on a device.
+    """The kernel matrix of documents, or a submatrix of a precomputed kernel matrix, on a device.
 
     Parameters
     ----------
     kernel : Kernel or None
-        The kernel; None: X is the full matrix.
+        The kernel; None: X is the precomputed matrix.
     X : ndarray or CSR matrix of float32 or float64
-        The documents, in the order of the rows of Q; or the full matrix.
+        The documents, in the order of the rows of Q; or the precomputed matrix of all documents.
     source : ValueSource
         Source of the values on the host.
     device : Device
@@ -225,7 +225,7 @@ def device_matrix(
     dtype : {"float32", "float64"}
         Type of the stored values.
     rows : ndarray of int64, optional
-        The rows of a full matrix.
+        The rows (and columns) of the precomputed matrix that Q consists of.
     n_threads : int
         Number of threads for work on the host.
 

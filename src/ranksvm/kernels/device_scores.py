@@ -1,4 +1,4 @@
-"""Scores of documents on the host, computed on a device, to which the documents are copied block by block."""
+"""Scores of documents in host memory, computed on a device; the documents are copied there block by block."""
 
 import numpy as np
 
@@ -65,7 +65,7 @@ def _linear(device: Device, w: np.ndarray, X: Features) -> np.ndarray:
 
 
 def _expanded(device: Device, function: Expansion, X: Features) -> np.ndarray:
-    """The values of the functions, document by document, times their coefficients."""
+    """Scores under an expansion: for each document, the values of its functions times their coefficients."""
     n_functions = function.functions.n_functions
     scores = np.zeros(X.shape[0])
     if n_functions == 0:

@@ -1,4 +1,4 @@
-"""Values of kernels computed on a device: documents, blocks of a kernel matrix, and features that approximate it."""
+"""Values computed on a device: rows of a kernel matrix, and features that approximate the kernel."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -51,8 +51,10 @@ def kernel_launcher(device: Device, dtype: DTypeLike) -> Launcher:
 
 
 class _Function:
-    """The function that is applied to a sum over the features of two documents: for example the exponential of the RBF
-    kernel, or the cosine or sine of Fourier features."""
+    """The function that is applied to a sum over the features of two documents.
+
+    Examples are the exponential of the RBF kernel, and the cosine or sine of Fourier features.
+    """
 
     def __init__(self, kind: str, factor: float = 1.0, constant: float = 0.0, degree: float = 1):
         self.arguments: tuple[Argument, ...] = KINDS.get(kind, 0), float(factor), float(constant), int(degree)
@@ -65,8 +67,10 @@ class _Function:
 
 
 class _DeviceDocuments:
-    """Documents on a device, as their kernel prepares them. They are stored feature by feature if dense, in CSR if
-    sparse."""
+    """Documents on a device, as their kernel prepares them.
+
+    Dense documents are stored feature by feature, and sparse documents in CSR.
+    """
 
     def __init__(self, device: Device, rows: Any):
         self.n_rows, self.n_features = rows.shape
@@ -92,7 +96,7 @@ def _make(
     out: DeviceArray,
     strides: tuple[int, int],
 ) -> None:
-    """Compute the values of the documents ``rows[start:stop]`` with all of Z."""
+    """Compute the function for each document ``rows[start:stop]`` of X with each document of Z."""
     span = rows, start, stop
     if X.sparse:
         arguments: tuple[Argument, ...] = *X.arrays, *span, *Z.arrays, Z.n_rows, *function.arguments, *strides, out
@@ -171,7 +175,7 @@ class GivenValues:
 
 
 def features_on(run: Launcher, features: FeatureMap, X: Features) -> DeviceArray:
-    """Compute features of documents on a device, which stores them.
+    """Compute features of documents on a device, and store the features there.
 
     Parameters
     ----------
@@ -238,12 +242,11 @@ def basis_on(run: Launcher, functions: Basis) -> Make:
 
 
 def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
-    """A function that computes features: the kernel values of documents and landmarks, in float64, times the
-    weights."""
+    """A function that computes Nystroem features: kernel values with the landmarks, in float64, times the weights."""
     kernel, Z = features.kernel, features.landmarks
     center, function, exact = kernel.center(Z), _Function.of(kernel), kernel_launcher(run.device, np.float64)
     landmarks = _DeviceDocuments(run.device, kernel.documents(Z, center).rows)
-    # dense documents are stored transposed: W' is stored as W
+    # dense documents are stored transposed, so W' is passed to store W
     weights = _DeviceDocuments(run.device, features.weights.T)
 
     def make(X: Features, out: DeviceArray) -> None:
@@ -258,7 +261,7 @@ def _nystroem(run: Launcher, features: NystroemFeatures) -> Make:
 
 
 def _fourier(run: Launcher, features: FeatureMap) -> Make:
-    """A function that computes features: cosines and sines of the products with the frequencies."""
+    """A function that computes Fourier features: cosines and sines of the products with the frequencies."""
     assert isinstance(features, FourierFeatures)
     n_frequencies = len(features.frequencies)
     factor = 1.0 / np.sqrt(n_frequencies)

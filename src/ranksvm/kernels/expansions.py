@@ -67,7 +67,7 @@ class Basis(Protocol):
     n_functions: int
 
     def basis(self, X: Features) -> np.ndarray:
-        """Their values, float64, shape (n_rows, n_functions)."""
+        """Values of the functions for each row of X, float64, shape (n_rows, n_functions)."""
 
 
 class KernelsOf:
@@ -101,7 +101,7 @@ class KernelsOf:
         self._sparse = is_sparse(vectors)
 
     def basis(self, X: Features) -> np.ndarray:
-        """Their values.
+        """Values of the functions for each row of X.
 
         Parameters
         ----------

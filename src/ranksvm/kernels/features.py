@@ -1,4 +1,4 @@
-"""Feature maps: few features of a document whose inner products approximate its kernel."""
+"""Feature maps: they convert documents to a few features, whose inner products approximate the kernel."""
 
 from typing import Protocol
 
@@ -41,7 +41,7 @@ class FeatureMap(Protocol):
         """``W' sums``: converts sums over basis functions to sums over features, float64, shape (n_features,)."""
 
     def largest(self, X: Features) -> np.ndarray:
-        """For each feature, a bound on the sum of the absolute values of its terms: float64, shape (n_features,)."""
+        """For each feature, a bound on the sum of its absolute terms (basis function times weight): float64."""
 
 
 class NystroemFeatures:
@@ -148,7 +148,7 @@ class NystroemFeatures:
         Returns
         -------
         ndarray of float64, shape (n_features,)
-            For each feature a bound on the sum of absolute values of its terms, for every document.
+            For each feature, a bound on the sum of its absolute terms (kernel value times weight), for every document.
         """
         own, theirs = (self.kernel.diagonal(as_float64(Z)) for Z in (self.landmarks, X))
         return np.sqrt(np.abs(own) * np.abs(theirs).max(initial=0.0)) @ np.abs(self.weights)
@@ -294,7 +294,7 @@ class FourierFeatures:
 
 
 def whitening(Q: np.ndarray, cut: float | None = None) -> np.ndarray:
-    """W with ``W' Q W = I`` on all but the null space of a kernel matrix: ``U S^-1/2`` of ``Q = U S U'``.
+    """W with ``W' Q W = I`` for a kernel matrix Q: ``W = U S^-1/2`` of ``Q = U S U'``, without the null space of Q.
 
     Eigenvalues up to ``n eps`` times the largest, where eps is the machine epsilon of Q's type, are dropped as
     round-off. The kernel values that W is multiplied by have a relative error of about eps, which ``S^-1/2`` amplifies

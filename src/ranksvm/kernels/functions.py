@@ -31,7 +31,7 @@ DIFFERENCES = 1 << 16
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents in the form from which blocks of a kernel are computed.
+    """Documents in the form from which kernel values are computed.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) 
 
 def _laplacian(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
     if is_sparse(X.rows):
-        # the indices of both matrices must have one type
+        # the indices of both matrices must have the same type
         places = np.result_type(*(part for rows in (X.rows, Z.rows) for part in (rows.indices, rows.indptr)))
         parts = (
             (rows.data, rows.indices.astype(places, copy=False), rows.indptr.astype(places, copy=False))

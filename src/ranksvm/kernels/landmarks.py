@@ -25,7 +25,7 @@ BATCH = 32
 # bound on the error needs 1 / (4 log n_landmarks) (Musco & Musco, Algorithm 3). Measured on MQ2008 and on clusters of
 # different sizes, a quarter has the smallest error; with a half and more, scores of ordinary documents approach 1.
 LEADING_PART = 0.25
-# With at most this number of rows the recursion starts with the whole matrix.
+# The doubling samples of ``leverage`` start with at most this many rows, or with at most n_landmarks if that is more.
 MIN_ROWS = 32
 
 
@@ -42,13 +42,14 @@ def choose_landmarks(
 
     ``uniform``: all documents have equal probability. Costs no kernel value.
 
-    ``kmeans++``: one after another, each with probability proportional to its squared distance, in the kernel's space,
-    from the nearest landmark so far, ``k(x, x) + k(z, z) - 2 k(x, z)``. The error of the approximation is measured in
-    the same space. Costs ``n_landmarks`` kernel values per candidate, somewhat more if few documents are distinct.
+    ``kmeans++``: documents are drawn one after another, with probability proportional to their squared distance, in the
+    kernel's space, from the nearest landmark so far, ``k(x, x) + k(z, z) - 2 k(x, z)``. The error of the approximation
+    is measured in the same space. Costs ``n_landmarks`` kernel values per candidate, somewhat more if few documents are
+    distinct.
 
-    ``leverage``: with probability proportional to the approximate ridge leverage score, which is large for documents
-    that others approximate poorly, computed from samples of doubling size. Costs up to twice as many kernel values, and
-    ``2 * n_landmarks^2`` multiplications per candidate.
+    ``leverage``: documents are drawn with probability proportional to the approximate ridge leverage score, which is
+    large for documents that others approximate poorly. It is computed from samples of doubling size. Costs up to twice
+    as many kernel values, and ``2 * n_landmarks^2`` multiplications per candidate.
 
     Candidates are all documents, or 65,536 random ones if there are more.
 

@@ -26,7 +26,7 @@ class LinearKernelMatrix:
     X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
         The documents.
     n_threads : int
-        Number of threads, each with its own sum of n_features values.
+        Number of threads. Each has an array of n_features values for its part of ``X' b``.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class LinearKernelMatrix:
     product_bytes : int
         Bytes that one product reads: it reads X twice.
     rounding : float
-        0: products use X without rounding.
+        0: Q is not stored, so none of its values is rounded.
     stored : None
         Q is not stored.
     """
@@ -125,7 +125,10 @@ class LinearKernelMatrix:
         return self._tiles.diagonal.copy()
 
     def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
-        """Bounds on the errors of ``Qb`` and of ``b'Qb``: the product is computed again, with bounds on its sums.
+        """Bounds on the errors of ``Qb`` and of ``b'Qb``.
+
+        The product is computed again by one thread, with bounds on the round-off of its sums. The bounds include the
+        difference between the new product and ``product``.
 
         Parameters
         ----------
@@ -146,14 +149,14 @@ class LinearKernelMatrix:
         self._products.accumulate(0, self.n_rows, b, w)
         self._products.scores(0, self.n_rows, w, again)
         total, length, norm = (float(np.linalg.norm(v, p)) for v, p in ((b, 1), (self._sizes, 2), (w, 2)))
-        # the form is the squared norm of X'b, in which much of b may cancel
+        # the quadratic form b'Qb is the squared norm of X'b, a sum over documents in which large terms may cancel
         of_norm = growth(self.n_rows) * length * total
         of_form = (2.0 * norm + of_norm) * of_norm + growth(self.n_rows + len(w)) * norm**2
         of_scores = of_norm * length + growth(self._design.most_entries + 4) * length * (norm + of_norm)
         return of_scores + float(np.abs(again - product).max()), of_form + abs(float(b @ product) - norm**2)
 
     def form_rounding(self, b: np.ndarray) -> float:
-        """Error of ``b'Qb`` due to rounding.
+        """Error of ``b'Qb`` due to the rounding of stored values of Q.
 
         Parameters
         ----------
@@ -163,6 +166,6 @@ class LinearKernelMatrix:
         Returns
         -------
         float
-            0: products use X without rounding.
+            0: Q is not stored; products read X as it is.
         """
         return 0.0

@@ -93,7 +93,7 @@ class MeasuredProducts:
         return self._tiles.diagonal.astype(np.float64)
 
     def form_rounding(self, b: np.ndarray) -> float:
-        """Approximate error of ``b'Qb`` due to rounding.
+        """Approximate error of ``b'Qb`` due to the rounding of the stored values of Q.
 
         The error of a value is at most half a unit in its last place; the root mean square of the relative error is
         about ``eps / sqrt(24)``. If these errors are independent, the form has the standard deviation ``eps * (sum of

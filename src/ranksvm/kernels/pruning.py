@@ -1,4 +1,4 @@
-"""Pruning of kernel models: the smallest terms are dropped, and the change of the function is computed."""
+"""Prune kernel models: drop the smallest terms ``coef_j k(., z_j)``, and compute the change of their sum."""
 
 from dataclasses import dataclass
 

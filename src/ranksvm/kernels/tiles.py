@@ -261,5 +261,5 @@ def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice
 
 
 def _part(ready: Any, rows: slice, origin: int) -> Any:
-    """Some of the prepared rows, the first of which has the number ``origin``."""
+    """The given rows out of prepared rows, the first of which has the number ``origin``."""
     return ready[rows.start - origin : rows.stop - origin]

@@ -14,10 +14,11 @@ class HuberHinge(MarginLoss):
 
     The loss is the sum over the pairs of ``a_ij`` times a function of the margin ``m = s_i - s_j``: 0 for ``m >= 1``,
     ``(1 - m)^2 / (2 d)`` for ``1 - d <= m < 1``, and ``1 - m - d / 2`` below. (Chapelle, "Training a support vector
-    machine in the primal", Neural Computation 2007, smooths the kink on both sides, not only below.) The Hessian with
-    respect to the scores is ``L / d``, L the Laplacian of the graph of the pairs in the ring ``1 - d <= m < 1``; these
-    pairs are summed directly, not as a difference of two sums over more pairs, so that no digits are lost if the ring
-    is narrow.
+    machine in the primal", Neural Computation 2007, smooths the kink on both sides, not only below.)
+
+    A pair with ``1 - d <= m < 1`` is in the ring. The Hessian with respect to the scores is ``L / d``, where L is the
+    Laplacian of the graph whose edges are the pairs in the ring. Sums over the ring are computed directly: as a
+    difference of two sums over more pairs, they would lose digits if the ring is narrow.
 
     Parameters
     ----------
@@ -81,41 +82,46 @@ class HuberHinge(MarginLoss):
         pull_sums = 2.0 * growth(OPERATIONS + lengths.of_document) * rough_pulls
         if lengths.swept:
             pull_sums += 2.0 * sweep * (rough.active + size * rough.ring / width)
-        # At a margin wrong by e, a hinge is at most e above its tangent, and a parabola at most `e^2 / (2 d)`.
+        # Let the computed margin of a pair be wrong by at most e. From the computed to the true margin, the excess of
+        # the loss over its tangent (see `LossRoundOff.excess_bound`) grows by at most e for the hinge. For the
+        # Huberized hinge, it grows by at most `e^2 / (2 d)`, or e if that is smaller.
         parabola = min(margin_error * margin_error / (2.0 * width), margin_error)
         excess = pairs.ring * margin_error if self.smoothed else pairs.active * parabola
         return pulls, pull_sums, excess, value, slack
 
     def narrowed(self, scores: np.ndarray, width: float | None, narrower: float | None) -> tuple[PairState, np.ndarray]:
-        """The state and the change of the derivative if the parabolas of the pairs in the ring get another width.
+        """Compute what changes if the loss of the pairs that are now in the ring gets another width.
 
-        The pairs in the ring stay the same, and so do those beyond it. The results define a quadratic function. The
-        loss of the narrower width equals this function near its solution, if the same pairs are in its ring there.
+        The pairs in the ring stay the same, and so do those beyond it. The results define a quadratic function. Near
+        the minimum for the narrower width, the loss of that width equals this function up to a constant, if the ring of
+        the narrower width has the same pairs at that minimum, and the same pairs are beyond it.
 
         Parameters
         ----------
         scores : ndarray of float64, shape (n_rows,)
             The scores.
         width, narrower : float
-            The width of the ring and that of the parabolas.
+            The width of the ring, and the new width of the loss in the ring.
 
         Returns
         -------
         state : PairState
             The pairs in the ring, with the curvature of the narrower width.
         change : ndarray of float64, shape (n_rows,)
-            Derivative with respect to the scores, minus that of the loss at ``width``.
+            Derivative of the changed loss with respect to the scores, minus the derivative of the loss of ``width``.
         """
         assert width is not None
         assert narrower is not None
         state, pulls = self.new_state(), np.empty((2, len(scores)))
-        for out, multiple in zip(pulls, (1.0, 2.0), strict=True):  # twice the width halves pulls in the ring
+        # Twice the width halves the derivatives of the pairs in the ring. The difference is this half; other pairs
+        # cancel.
+        for out, multiple in zip(pulls, (1.0, 2.0), strict=True):
             self.sums.huber(state, multiple * width, False, width)(0, self.pairs.n_queries, scores, out)
         state.curvature = self.curvature(narrower)
         return state, 2.0 * (width / narrower - 1.0) * (pulls[0] - pulls[1])
 
     def evaluation(self, state: PairState, width: float | None) -> CompiledOperator:
-        # stored with the pairs, because the width may have changed when products with them are computed
+        # The state stores the curvature, because the width may have changed when Hessian products are computed.
         state.curvature = self.curvature(width)
         return self.sums.huber(state, width, self.smoothed)
 
@@ -126,8 +132,8 @@ class Hinge(HuberHinge):
     An evaluation gives the value and the gradient of the Huberized hinge of the given width, the difference between the
     hinge itself and the Huberized hinge (``excess``), and the sum over the ring of ``a h (1 - h / d)``, ``h = 1 - m``
     (``slack``). The dual variables ``alpha_ij = C a_ij clip(h / d, 0, 1)`` are feasible for the dual of the *hinge*
-    problem, and the duality gap there is ``1/2 |gradient|^2 + C * slack``, with the gradient of the smoothed objective:
-    a sum of non-negative terms.
+    problem. The duality gap for these variables is ``1/2 |gradient|^2 + C * slack``, where the gradient is that of the
+    smoothed objective. Both terms are non-negative.
 
     Parameters
     ----------

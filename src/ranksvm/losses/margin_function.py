@@ -1,4 +1,4 @@
-"""Any convex function of the margin, given by the user, as a loss; every pair is visited."""
+"""A loss that is defined by the user's own convex function of the margin; it is computed pair by pair."""
 
 from collections.abc import Iterator
 from typing import Protocol
@@ -13,7 +13,8 @@ __all__ = ["FunctionLoss", "FunctionState", "MarginFunction", "complaint_about"]
 
 # Number of pairs that are visited at a time, which takes a few arrays of this length.
 CHUNK_PAIRS = 1 << 17
-# Active pairs (16 bytes each) are stored between products if the data have at most this number of pairs.
+# Active pairs (those whose second derivative is not 0; 16 bytes each) are stored between products if the data have at
+# most this number of pairs.
 KEPT_PAIRS = 1 << 22
 # Margins at which a function is tested before a fit.
 TRIAL_MARGINS = np.linspace(-4.0, 6.0, 81)
@@ -22,7 +23,7 @@ ROUND_OFF = 1e-7
 
 
 class MarginFunction(Protocol):
-    """A convex, differentiable function of the margin, not negative.
+    """A convex and differentiable function of the margin, which is at least 0 everywhere.
 
     Each method takes an array of margins of any length, and returns an array of the same shape.
     """
@@ -38,7 +39,7 @@ class MarginFunction(Protocol):
 
 
 class FunctionState:
-    """State of an evaluation: the scores, from which the active pairs are found.
+    """The state of an evaluation (see `PairwiseLoss`): the scores, from which the active pairs are found.
 
     Parameters
     ----------
@@ -115,7 +116,8 @@ class FunctionLoss:
             slopes = np.maximum(np.abs(low), np.abs(high))
             pulls += float(weight @ slopes)
             excess += float(weight @ (high - low)) * margin_error
-            for part in self.pairs.gain_parts:  # weights that are differences are no more accurate than sums of gains
+            # a weight that is a difference of gains is no more accurate than their sum
+            for part in self.pairs.gain_parts:
                 rough = part.weights_of(i, j)
                 rough_pulls += float(rough @ slopes)
                 rough_value += float(rough @ self.function.value(margins))
@@ -151,7 +153,7 @@ class FunctionLoss:
         n = len(X_range)
         Z = np.multiply(self._degrees(state, first, last)[:, np.newaxis], X_range, out=out[:n])
         for i, j, curvature in self._active(state, first, last):
-            # One triangle of L, taken twice, replaces both triangles, because X'Z + Z'X is formed later.
+            # Only one triangle of the Laplacian L is used, doubled: X'Z + Z'X, which is formed later, has both.
             Z -= sparse.csr_array((2.0 * curvature, (i, j)), shape=(n, n)) @ X_range
 
     def _degrees(self, state: FunctionState, first: int, last: int) -> np.ndarray:
@@ -165,7 +167,7 @@ class FunctionLoss:
     def _active(
         self, state: FunctionState, first: int, last: int
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Documents of the active pairs, numbered from the range's first, and the curvature of each pair."""
+        """Documents of the active pairs, numbered from the first one of the range, and the curvature of each pair."""
         if self.pairs.n_pairs > KEPT_PAIRS:
             yield from self._curved(state, first, last)
             return

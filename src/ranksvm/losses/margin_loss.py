@@ -1,4 +1,4 @@
-"""Base class of losses that are functions of the margin, whose Hessian is a multiple of a graph Laplacian."""
+"""Base class of losses whose Hessian with respect to the scores is a multiple of a graph Laplacian."""
 
 import copy
 from functools import reduce
@@ -33,7 +33,7 @@ Bounds = tuple[float, float, float, float, float]
 
 
 class PairState(Protocol):
-    """The pairs at which the loss is curved at one score vector: `SweepState` or `ListState`."""
+    """The curved pairs (whose loss has a second derivative above 0) at some scores: `SweepState` or `ListState`."""
 
     degrees: np.ndarray
     curvature: float
@@ -47,7 +47,7 @@ class PairSums(Protocol[State]):
 
     @property
     def lengths(self) -> SumLengths:
-        """How many terms the sums have."""
+        """How many terms the sums have, for bounds on their round-off."""
 
     def new_state(
         self, ring: bool, near: State | None = None, n_threads: int = 1, scores: np.ndarray | None = None
@@ -137,7 +137,7 @@ class SweepSums:
 
     @cached_property
     def lengths(self) -> SumLengths:
-        """How many terms the sums have."""
+        """How many terms the sums have, for bounds on their round-off."""
         pairs, sizes = self.pairs, np.diff(self.pairs.pointers)
         if self.function or not pairs.n_swept:
             most = int(pairs.pairs_per_query.max(initial=0))
@@ -166,7 +166,7 @@ class SweepSums:
 
 
 class ListState:
-    """The pairs of a list at which the loss is curved at one score vector.
+    """For a list of pairs: at which of them the loss is curved at one score vector.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ class ListSums:
 
     @cached_property
     def lengths(self) -> SumLengths:
-        """How many terms the sums have."""
+        """How many terms the sums have, for bounds on their round-off."""
         most = int(self.pairs.pairs_per_query.max(initial=0))
         return SumLengths(most, most + self.pairs.n_queries)
 
@@ -227,7 +227,7 @@ class ListSums:
 
 
 def sums_over(pairs: Pairs, function: int = 0) -> PairSums[Any]:
-    """The implementation of the sums that suits the form of the pairs."""
+    """Return `ListSums` for listed pairs, and `SweepSums` for pairs that labels imply."""
     if isinstance(pairs, PairList):
         return ListSums(pairs, function)
     assert isinstance(pairs, ComparablePairs)
@@ -235,7 +235,7 @@ def sums_over(pairs: Pairs, function: int = 0) -> PairSums[Any]:
 
 
 class MarginLoss:
-    """Base of losses whose Hessian with respect to the scores is ``curvature * L``, L a Laplacian over active pairs.
+    """Base of losses whose Hessian by the scores is ``curvature`` times the graph Laplacian of the active pairs.
 
     See `PairwiseLoss` for the methods. A subclass defines its ``curvature``, ``derivative`` and
     ``evaluation``.
@@ -252,7 +252,7 @@ class MarginLoss:
     function: ClassVar[int] = 0
     # whether there is an inner window of margins, in which the loss is linear
     ring: ClassVar[bool] = False
-    # whether its width is a smoothing, to be reduced until the target problem is solved
+    # whether the width only smooths the loss, and is reduced until the problem without smoothing is solved
     smoothed: ClassVar[bool] = False
     # whether minus its derivative is the probability of the opposite order, so that scores need no calibration
     probabilistic: ClassVar[bool] = False
@@ -270,7 +270,7 @@ class MarginLoss:
         raise NotImplementedError
 
     def curvature(self, width: float | None) -> float:
-        """Second derivative of the loss of a pair of weight 1 where it is active."""
+        """Second derivative of the loss of an active pair of weight 1."""
         raise NotImplementedError
 
     def with_pairs(self, pairs: Pairs) -> Self:

@@ -1,4 +1,4 @@
-"""The interface of a loss for data terms and kernel objectives."""
+"""The interface of a loss, and the interface of the pairs that it sums over."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
@@ -12,7 +12,7 @@ __all__ = ["LossSums", "PairwiseLoss", "Pairs", "QueryOperator"]
 
 
 class Pairs(Protocol):
-    """Pairs of documents, the two of a pair from the same query: `ComparablePairs` or `PairList`."""
+    """Pairs of documents of the same query: `ComparablePairs` or `PairList`."""
 
     pointers: np.ndarray
     pairs_per_query: np.ndarray
@@ -20,7 +20,7 @@ class Pairs(Protocol):
 
     @property
     def rows(self) -> np.ndarray | None:
-        """Row at each position (place in the order by query), int64; None if every position is its row number."""
+        """Row number of each position (place in the order by query), int64; None if both numbers are always equal."""
 
     @property
     def n_queries(self) -> int:
@@ -46,7 +46,7 @@ class Pairs(Protocol):
         """
 
     def comparable(self) -> tuple["Pairs", np.ndarray]:
-        """The same pairs, over only the rows of queries that have pairs, numbered by position; and these rows."""
+        """The same pairs without the rows of queries without pairs, renumbered; and the old numbers of the rows."""
 
     def chunks(self, first: int, last: int, limit: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The pairs of a range of queries, listed about ``limit`` at a time."""
@@ -58,10 +58,10 @@ class Pairs(Protocol):
         """The same pairs with rows numbered by position."""
 
     def sample(self, n_rows: int, seed: int = 0, n_queries: int = ...) -> tuple["Pairs", np.ndarray]:
-        """A sample of the pairs, on about ``n_rows`` rows of at least ``n_queries`` queries; the rows' positions."""
+        """A sample of pairs, on about ``n_rows`` rows of at least ``n_queries`` queries; and positions of the rows."""
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
-        """Which positions are preferred to another one, and which have another one preferred to them."""
+        """Two masks of positions: those preferred to another one, and those to which another one is preferred."""
 
     def explicit(self, first: int, last: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """List the pairs of query ``first``, or of queries ``first`` to ``last - 1``: preferred, other, weights."""
@@ -75,9 +75,9 @@ class LossSums(NamedTuple):
     value : float
         The loss.
     excess : float
-        Target loss minus the evaluated loss, which smooths it; 0 without smoothing.
+        Target loss (without smoothing) minus the evaluated loss; 0 if the evaluated loss is not smoothed.
     slack : float
-        The duality gap of the target problem is ``1/2 |gradient|^2`` plus C times this number.
+        The duality gap of the problem without smoothing is ``1/2 |gradient|^2`` plus C times this number.
     """
 
     value: float
@@ -90,7 +90,7 @@ class LossSums(NamedTuple):
 
 
 class QueryOperator(Protocol):
-    """A map from a vector over the rows to another one; what it does in one query does not depend on other queries.
+    """A map between vectors with one number for each row; the result of a query depends only on its own rows.
 
     The operator of a compiled loss (`ranksvm._compiled.passes.QueryOperator`) is applied within a pass over the
     features; any other callable works as well.

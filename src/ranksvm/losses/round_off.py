@@ -1,4 +1,4 @@
-"""A priori bounds on the round-off in the sums of a loss, from the numbers and the sizes of the terms."""
+"""A priori bounds on the round-off in the sums of a loss, from how many terms they have and how large these are."""
 
 from typing import NamedTuple
 
@@ -79,9 +79,9 @@ class Reach(NamedTuple):
     ring : float
         Weight of the pairs whose margins are in the ring, or outside it by at most that error.
     loss : float
-        Sum of their target losses.
+        Sum of the target losses (without smoothing) of these pairs.
     smooth : float
-        Sum of their evaluated losses, which may smooth the target losses.
+        Sum of the evaluated losses of these pairs, which may be smoothed.
     """
 
     active: float

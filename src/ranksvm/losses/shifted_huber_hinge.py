@@ -13,7 +13,7 @@ __all__ = ["ShiftedHuberHinge", "ShiftedState"]
 
 
 class ShiftedState:
-    """State of an evaluation: the scores, from which the active pairs are found.
+    """The state of an evaluation (see `PairwiseLoss`): the scores, from which the active pairs are found.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class ShiftedState:
 
 
 class ShiftedHuberHinge:
-    """Huberized hinges of shifted margins: a matrix for each query has a shift for each pair.
+    """Huberized hinges of margins that are shifted by a number for each pair, stored as a matrix for each query.
 
     Minimizing ``1/2 |sum of alpha_ij (x_i - x_j)|^2 - sum of alpha_ij + lam |alpha - A|^2`` over the dual variables ``0
     <= alpha_ij <= C`` of the pairs, for given A, is equivalent to minimizing ``1/2 |w|^2 + C * loss`` over w: the
     problems are dual to each other. In the second problem, the loss of a pair is the Huberized hinge of width ``d = 2
-    lam C`` of ``h_ij = 1 - (s_i - s_j) + 2 lam A_ij``: it is 0 for ``h <= 0``, ``h^2 / (2 d)`` up to d and ``h - d /
-    2`` beyond; and ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first is ``lam |A|^2`` over the pairs
-    minus the minimum of the second.
+    lam C`` of ``h_ij = 1 - (s_i - s_j) + 2 lam A_ij``: it is 0 for ``h <= 0``, ``h^2 / (2 d)`` for h from 0 to d, and
+    ``h - d / 2`` for larger h. The solutions satisfy ``alpha_ij = C clip(h_ij / d, 0, 1)``. The minimum of the first
+    problem is ``lam |A|^2``, summed over the pairs, minus the minimum of the second problem.
 
     See `PairwiseLoss` for the methods. Every pair is visited, one row of a block after another, in time O(n_pairs).
 
@@ -48,11 +48,12 @@ class ShiftedHuberHinge:
     pairs : ComparablePairs
         All pairs implied by labels.
     blocks : PairBlocks
-        For each query, its block: the matrix of the preferred by the other documents of its pairs.
+        For each query, its block: a matrix with a row for each preferred document of its pairs, and a column for each
+        other document.
     C : float
         Weight of a pair.
     lam : float
-        Weight of the coupling; it may change between two problems, and so may the target.
+        Weight of ``|alpha - A|^2``. Both lam and the target A may change between two problems.
     target : ndarray of float64, shape (blocks.n_entries,), optional
         The entries of A, referenced and not copied; None: zeros.
     """
@@ -116,7 +117,7 @@ class ShiftedHuberHinge:
             preferred, other = (positions - start for positions in self.blocks.documents(query))
             active = np.empty(self.blocks.shape(query))
             blocks.shifted_bends(self.blocks.arrays, query, state.scores, *self._shift, active)
-            # One triangle of L, taken twice, replaces both triangles, because X'Z + Z'X is formed later.
+            # Only one triangle of the Laplacian L is used, doubled: X'Z + Z'X, which is formed later, has both.
             Z[preferred] -= 2.0 * (active @ X_range[other])
         Z /= self.width
 

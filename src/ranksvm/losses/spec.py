@@ -1,4 +1,4 @@
-"""Specification of a loss: name and settings, small enough to send to other processes; and the class of each name."""
+"""Specification of a loss: its name and settings, small enough to send to other processes."""
 
 from dataclasses import dataclass
 

@@ -12,9 +12,9 @@ __all__ = ["SquaredHinge"]
 class SquaredHinge(MarginLoss):
     """Sum over the pairs of ``a_ij * max(0, 1 - (s_i - s_j)) ** 2``.
 
-    The generalized Hessian with respect to the scores is ``2 L``, L the Laplacian of the graph whose edges are the
-    violating pairs (margin below 1). Value, gradient and ``L v`` cost O(m log m) for a query of m documents, for any
-    number of pairs: Lee & Lin, "Large-scale linear rankSVM", Neural Computation 2014, sections 3 and 4.
+    The generalized Hessian with respect to the scores is ``2 L``, where L is the Laplacian of the graph whose edges are
+    the violating pairs (margin below 1). Value, gradient and ``L v`` cost O(m log m) for a query of m documents, for
+    any number of pairs: Lee & Lin, "Large-scale linear rankSVM", Neural Computation 2014, sections 3 and 4.
 
     Parameters
     ----------

@@ -112,7 +112,7 @@ class CumulativeMetrics:
             self._measure()
 
     def mark(self) -> None:
-        """Keep the sums after the queries so far for `take_marked`, without evaluating the buffered queries now."""
+        """Mark this place: `take_marked` will return the sums up to here. Buffered queries are not evaluated now."""
         self._marks.append(self._n_queries)
 
     def take_marked(self) -> list[tuple[int, np.ndarray]]:

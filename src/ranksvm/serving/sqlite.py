@@ -17,8 +17,8 @@ __all__ = ["SQLiteDatabase"]
 
 # "rsvm" in ASCII: application id of the SQLite file, by which the command `file` and this module recognize it
 _APPLICATION = 0x7273766D
-# If the write-ahead log has more bytes than this after a checkpoint of the learner, it is copied into the file. This is
-# half the size at which SQLite makes the next writer copy the log.
+# If the write-ahead log is larger than this many bytes when the learner has saved its state, the log is copied into the
+# file. This is about half the size at which SQLite makes the next writer copy the log.
 _LARGE_LOG = 16 << 20
 
 

@@ -107,7 +107,7 @@ def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def _is_of_older_python(marker: str) -> bool:
-    """Whether a package is only for older versions of Python: this version has its functions built in."""
+    """Whether a requirement is only for older Python versions: the running one has its functions built in."""
     import sys
 
     older = _OLDER_PYTHON.search(marker)

@@ -240,7 +240,7 @@ def _list_option(parameter: Parameter) -> Callable:
 
 
 def signs_of_columns(text: str | None, names: Sequence[str] | None, n_features: int) -> str | dict[int, int] | None:
-    """The parameter ``monotone`` of an estimator for a value of the option.
+    """Convert a value of the option --monotone to the parameter ``monotone`` of an estimator.
 
     Columns without names are numbered from 1, as in LETOR text. A number that is a feature's name counts as the name.
     """

@@ -57,7 +57,7 @@ logger = logging.getLogger("ranksvm.estimators")
 
 # Data on which a solution is evaluated.
 HeldOutData = EvaluationSet | PairEvaluationSet | FileRows
-# Makes the training and the test part of a fold.
+# A function without arguments that makes the training and the test part of a fold.
 FoldFactory = Callable[[], tuple[Any, HeldOutData]]
 
 
@@ -89,9 +89,9 @@ class Choice:
     settings : list
         The settings tried: hyper-parameters other than C, as in `ChoosingRanker`.
     scores : ndarray of float64, shape (n_settings, n_Cs, n_parts)
-        The metric of each setting and C on each test part: of a fold, or the validation set.
+        The metric of each setting and C on each test part (of a fold) or on the validation set.
     means, errors : ndarray of float64, shape (n_settings, n_Cs)
-        Their means and standard errors.
+        Means and standard errors of the scores over the test parts.
     """
 
     setting_number: int
@@ -233,7 +233,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         Warns
         -----
         ConvergenceWarning
-            When a certificate does not meet ``tol``.
+            When the relative duality gap of a solution does not meet ``tol``.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         metric, convention = parse_metric(self.metric), convention_named(self.convention)

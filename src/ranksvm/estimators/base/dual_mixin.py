@@ -66,7 +66,7 @@ class DualMixin(Ranker):
     evals_result_: dict[str, dict[str, list[float]]]
     device_: str | list[str]
 
-    # a model is the same wherever it was fitted: neither pickles nor files say where
+    # the device of a fit is no property of the model: neither pickles nor files store it
     _not_stored: ClassVar[tuple[str, ...]] = ("device_",)
 
     def __getstate__(self) -> dict[str, Any]:

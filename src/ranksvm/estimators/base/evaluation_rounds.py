@@ -171,7 +171,7 @@ class EvaluationRounds:
 
     @property
     def evals_result(self) -> dict[str, dict[str, list[float]]]:
-        """Set -> metric -> value after each round."""
+        """The values after each round, by set and then by metric."""
         return self.sets.evals_result(self._rounds)
 
     def _values(self, parts: SetEvaluations) -> list[RoundValue]:

@@ -1,4 +1,4 @@
-"""Arguments of ``fit`` and ``predict``, converted to arrays: the only module that distinguishes kinds of input."""
+"""Converts arguments of ``fit`` and ``predict`` to arrays; no other module distinguishes kinds of input."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -165,7 +165,7 @@ def read_evaluation_sets(
     ranker : Ranker
         The estimator that is being fitted; it has stored the properties of the training data.
     evaluation : EvalArguments
-        The arguments about sets.
+        The arguments about evaluation sets.
     training_X : object
         Features of the training data; the scale of each set is compared with their scale.
     n_queries : int

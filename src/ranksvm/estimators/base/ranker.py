@@ -39,7 +39,7 @@ SCORE_METRIC = DEFAULT_METRIC
 
 @contextmanager
 def all_or_nothing(estimator: object) -> Iterator[None]:
-    """Restore an estimator if the fit in the block fails, so that old and new fitted attributes are not mixed.
+    """Restore an estimator if the fit in the ``with`` block fails, so that old and new attributes are not mixed.
 
     Overflow in the fit is refused (`overflow_refused`).
     """
@@ -273,7 +273,7 @@ class Ranker:
         Returns
         -------
         Export
-            The content, the names of the features, and omissions or changes.
+            The content, the names of the features, and what was omitted or changed.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Summary of a fitted model: its functions, loss and certificate, for the command line, notebooks and reports.
+"""Summary of a fitted model for the command line, notebooks and reports: functions, loss, duality gap.
 
 NumPy is imported on first use, so that the command line shows help and usage errors at once.
 """
@@ -23,7 +23,8 @@ __all__ = [
     "size_in_words",
 ]
 
-# Fitted attributes that describe a fit, without the weights. Some kinds of models, and older models, lack some of them.
+# Fitted attributes that describe a fit, without the weights. Some kinds of models, and files of earlier versions, lack
+# some of them.
 _DESCRIBED = (
     *("solver_", "status_", "C_", "best_score_", "objective_", "duality_gap_", "converged_", "n_iter_", "width_"),
     *("n_pairs_", "n_queries_", "n_updates_"),

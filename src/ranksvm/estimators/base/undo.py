@@ -42,7 +42,7 @@ def lock_of(estimator: object) -> "threading.RLock":
 
 @contextmanager
 def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.ndarray | None) -> Iterator[None]:
-    """Restore the arrays of an online ranker, and raise DataError, if learning in the block makes them infinite or NaN.
+    """Restore an online ranker's arrays, and raise DataError, if the ``with`` block makes them infinite or NaN.
 
     Warn about a value above 1e15: in a sum with it, the other features are lost to round-off.
 
@@ -77,7 +77,7 @@ def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.nda
 
 @contextmanager
 def as_before_if_refused(estimator: object) -> Iterator[None]:
-    """Restore the attributes of an estimator if the block raises DataError: a model that was new is new again."""
+    """Restore an estimator's attributes if the ``with`` block raises DataError: a model that was new is new again."""
     before = dict(vars(estimator))
     try:
         yield
@@ -160,7 +160,7 @@ def _reason(X: Features, weights: np.ndarray | None, names: np.ndarray | None) -
 
 
 def _largest_in_words(X: Features, names: np.ndarray | None) -> str:
-    """The number of a row, and what is in it."""
+    """The row and the feature of the largest absolute value of X, with the value, as text."""
     value, row, column = largest_value(X)
     name = feature_label(column) if names is None else str(names[column])
     return f"{row} (from 0) has the value {value:g} in feature {name}"
