@@ -153,9 +153,17 @@ def test_a_rollback_makes_an_earlier_model_the_champion(service, client):
     assert (status, content) == (202, {"version": 1, "model": "champion", "seq": 2})
     until(lambda: client.get("/v1/models")[1]["serving"] == 3)
     assert client.rank(X.tolist())["scores"] == before["scores"]
-    assert client.post("/v1/models/99/activate")[0] == 410
+    status, problem, _ = client.post("/v1/models/99/activate")
+    assert (status, problem["detail"]) == (404, "there is no version 99: the newest version is 3.")
     assert client.post("/v1/models/1/activate", {"model": "other"})[0] == 409
     assert client.post("/v1/models/none/activate")[0] == 422
+
+
+def test_a_version_that_was_removed_cannot_become_the_champion(service, client, monkeypatch):
+    monkeypatch.setattr(service.store, "checkpoint", lambda version: None)
+    monkeypatch.setattr(service.store, "newest_version", lambda: 9)
+    status, problem, _ = client.post("/v1/models/8/activate")
+    assert (status, problem["detail"]) == (410, "version 8 is not stored any more.")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +278,7 @@ def test_keys_and_scopes(tmp_path):
         for name, key in [*keys.items(), ("none", None), ("wrong", "rsvm_wrong")]:
             client = running.client(key=key, host="any.example")
             status = client.send(method, path, sent)[0]
-            expected = {"rank": 200, "feedback": 404, "read": 200, "admin": 410}[scope]
+            expected = {"rank": 200, "feedback": 404, "read": 200, "admin": 404}[scope]
             assert status == (expected if name == scope else 401 if name in ("none", "wrong") else 403)
             client.close()
     stored = b"".join(hash for _, hash, _ in running.store.api_keys())

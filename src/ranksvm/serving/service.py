@@ -294,6 +294,8 @@ class Service:
             return self._versions[version]
         found = self.store.checkpoint(version)
         if found is None:
+            if version > (newest := self.store.newest_version()):
+                raise Problem(404, "version", f"there is no version {version}: the newest version is {newest}.")
             raise Problem(410, "version", f"version {version} is not stored any more.")
         learning = Learning.from_bytes(found.state, ranking_model_from)
         self._versions[version] = Served(version, found.position, found.at, learning.models, learning.range)
