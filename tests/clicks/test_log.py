@@ -210,6 +210,12 @@ def test_ids_of_csv_are_the_same_in_one_go_and_in_blocks(tmp_path, monkeypatch, 
     assert [type(row[0]) for row in found] == [type(row[0]) for row in contents(ClickLog.read(path))]
 
 
+def test_ids_of_csv_that_are_numbers_are_compared_as_numbers(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text("query,document,rank,clicked\n007,1,1,0\n7,2,1,1\n")
+    assert ClickLog.read(path).query_ids.tolist() == [7]
+
+
 def test_propensities_of_csv_may_be_fractions_later(tmp_path, monkeypatch):
     from ranksvm.clicks import log_file
 
