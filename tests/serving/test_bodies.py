@@ -1,5 +1,7 @@
 """Odd bodies of requests: what is wrong and where, never an error of the service."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,9 @@ from .http_service import Running
 
 pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
+
+from ranksvm.serving.problems import Problem
+from ranksvm.serving.requests import JSON, NDJSON, Limits, parsed
 
 HUGE, ENDLESS = 10**30, 10**400
 
@@ -62,6 +67,32 @@ def test_odd_feedback(client, body, status, words):
 def test_odd_requests(client, body, status, words):
     found, problem, _ = client.send("POST", "/v1/rank", body)
     assert (found, words in problem["detail"]) == (status, True), problem
+
+
+@pytest.mark.parametrize(
+    ("document", "name"),
+    [
+        ('{"id": "a", "features": {"f1": 1, "f1": 7}}', "f1"),
+        ('{"id": "a", "features": {"f1": 1, "\\u00661" : 7}}', "f1"),
+        ('{"id": "a", "id": "b", "features": [1]}', "id"),
+        ('{"id": "a", "features": [1], "features": [7]}', "features"),
+    ],
+)
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+def test_a_name_that_is_twice_in_a_document_is_refused(document, name, kind):
+    body = f'{{"documents": [{document}]}}' if kind == JSON else f"\n{document}\n"
+    with pytest.raises(Problem, match=f"the name '{name}' is there twice in one object"):
+        parsed(kind, body.encode(), None, ["f1"], Limits())
+
+
+@pytest.mark.parametrize("id", ["a", 'a"b', "http://a/b", ""])
+@pytest.mark.parametrize("kind", [JSON, NDJSON])
+def test_documents_with_any_ids_have_each_name_once(id, kind):
+    documents = [{"id": id, "features": {"f1": 2**64}}, {"id": "c", "features": [-(2**70)]}]
+    lines = [json.dumps(each) for each in documents]
+    body = json.dumps({"documents": documents, "query": 'q"', "ids": None}) if kind == JSON else "\n".join(lines)
+    found = parsed(kind, body.encode(), None, ["f1"], Limits())
+    assert (found.documents, found.X.tolist()) == ([id, "c"], [[2.0**64], [-(2.0**70)]])
 
 
 def test_names_of_fields_may_be_ids_and_queries(client):
