@@ -69,7 +69,7 @@ def test_the_view_of_the_deployment_page_is_called_so(tmp_path, monkeypatch):
     result = command_runner().invoke(main, shlex.split(line))
     assert result.exit_code == 0, result.stderr
     assert re.search(rf'CREATE [A-Z ]*VIEW [A-Z ]*"{name}"', Path("ranked.sql").read_text())
-    (default,) = re.findall(r"from Python its name is `(\w+)`", words)
+    (default,) = re.findall(r"from Python, the view is called `(\w+)`", words)
     assert f'"{default}"' in ranker.export(to="sql").text
 
 
