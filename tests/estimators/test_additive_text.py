@@ -258,3 +258,10 @@ def test_a_report_on_data_with_other_categories(file):
         warnings.simplefilter("ignore", UserWarning)
         page = make_report(ranker, renumbered).html
     assert f"{ranker.score(X, y, qid=qid):.4f}" in page
+
+
+@pytest.mark.parametrize("kind", [object, "U"])
+def test_text_in_an_array_is_refused_with_its_column(kind):
+    X = np.array([[1, "a"], [2, "b"], [3, "a"]], dtype=kind)
+    with pytest.raises(DataError, match=r"Column 1 of X \(from 0\) is not numeric.* need a DataFrame"):
+        AdditiveRankSVM(categorical=[1]).fit(X, [0, 1, 2], qid=[1, 1, 1])

@@ -52,8 +52,8 @@ def labels(y: ArrayLike, n_rows: int) -> np.ndarray:
 
 
 @contextmanager
-def as_data_error() -> Iterator[None]:
-    """Convert scikit-learn's errors about data to DataError."""
+def as_data_error(X: object = None) -> Iterator[None]:
+    """Convert scikit-learn's errors about data to DataError, which names the column of an array X that holds text."""
     try:
         yield
     except OverflowError as error:
@@ -63,7 +63,22 @@ def as_data_error() -> Iterator[None]:
 
         if isinstance(error, NotFittedError):
             raise
-        raise DataError(str(error)) from error
+        raise DataError(f"{error}{_place_of_text(X)}") from error
+
+
+def _place_of_text(X: object) -> str:
+    """The first column of an array that cannot be converted to numbers, and the cure, as the end of a message."""
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "OTU":
+        return ""
+    for column in range(X.shape[1]):
+        try:
+            X[:, column].astype(np.float64)
+        except (TypeError, ValueError):
+            return (
+                f". Column {column} of X (from 0) is not numeric: encode or drop it. Text categories of an additive "
+                f"model need a DataFrame, as in AdditiveRankSVM(categorical=[{column}]).fit(pandas.DataFrame(X), ...)."
+            )
+    return ""
 
 
 def check_scores(scores: np.ndarray) -> np.ndarray:

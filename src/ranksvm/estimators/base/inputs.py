@@ -277,7 +277,7 @@ def validated_features(
         if finite:
             _check_finite(ranker, found, n_threads)
         return found
-    with as_data_error():
+    with as_data_error(X):
         found = _plain_features(ranker, X, reset)
         if found is None:
             found = frames.validated(ranker, X, reset=reset, **validation.FEATURE_CHECKS)
@@ -314,7 +314,7 @@ def features_and_labels(
             if finite:
                 _check_finite(ranker, on_device, n_threads)
             return on_device, validation.labels(labels, len(on_device))
-    with as_data_error():
+    with as_data_error(X):
         found = _plain_features(ranker, X, reset) if frames.is_plain_vector(labels, X) else None
         if found is None or labels is None:
             found, labels = frames.validated(
