@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from ranksvm import RankSVM, make_ranking
 from ranksvm.data import DenseDesign, SparseDesign
 from ranksvm.estimators.base.options import linear_options
+from ranksvm.exceptions import OptionError
 from ranksvm.fits import linear_problem
 from ranksvm.fits.training_set import TrainingArguments, training_set
 from ranksvm.losses import LossSpec
@@ -38,3 +39,10 @@ def test_fits_are_the_same_in_either_form(monkeypatch):
         weights.append(RankSVM(C=0.1, tol=1e-12).fit(X, data.y, qid=data.qid).coef_)
     np.testing.assert_allclose(*weights, rtol=1e-6)
     assert sp.issparse(X)
+
+
+def test_a_huge_feature_number_is_refused_early(monkeypatch):
+    monkeypatch.setattr("ranksvm._util.memory.free_memory", lambda: 10**9)
+    X = sp.csr_matrix((np.ones(2), ([0, 1], [0, 2 * 10**9 - 1])), shape=(2, 2 * 10**9))
+    with pytest.raises(OptionError, match=r"2,000,000,000 features.*: 32 GB, more than 500 MB .*consecutively"):
+        RankSVM().fit(X, [0, 1], qid=[1, 1])

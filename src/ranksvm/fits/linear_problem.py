@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.memory import check_fits
 from ranksvm._util.types import CSRMatrix, Features
 from ranksvm.data import DesignMatrix, TwoBlockDesign, TwoBlocks, as_design_matrix, partition
 from ranksvm.data.device_features import DeviceFeatures
@@ -32,6 +33,10 @@ __all__ = ["file_term", "linear_problem", "linear_term", "linear_training_set"]
 # no difference.
 DENSE_PART = 1 / 3
 DENSE_BYTES = 2 << 20, 64 << 20
+# Every solver needs at least VECTORS vectors with a number for each feature: the dual takes 2, TRON 11. The memory is
+# only looked up for MANY_FEATURES or more.
+VECTORS = 2
+MANY_FEATURES = 1 << 24
 
 
 def linear_training_set(training: TrainingArguments, options: LinearOptions) -> "TrainingSet | FileTrainingSet":
@@ -81,6 +86,7 @@ def linear_problem(
     LinearProblem
         The problem.
     """
+    _check_weights(data.n_features)
     signs = monotone_signs(options.monotone, data.n_features, feature_names)
     if not isinstance(data, TrainingSet):
         from ranksvm.fits.partitioned import PartitionedProblem
@@ -88,6 +94,19 @@ def linear_problem(
         return PartitionedProblem(file_term(data, options), options, signs)
     term = linear_term(data, options.loss, options.solver, options.device, n_fits)
     return LinearProblem(data, term, options, signs)
+
+
+def _check_weights(n_features: int) -> None:
+    """Refuse so many features that the vectors of any solver do not fit in memory."""
+    if n_features < MANY_FEATURES:
+        return
+    check_fits(
+        VECTORS * 8 * n_features,
+        None,  # memory_limit has no effect on X in memory
+        f"X has {n_features:,} features, counted up to the largest feature number, and a fit needs at least {VECTORS} "
+        "numbers for each",
+        "If few of them occur, number those consecutively.",
+    )
 
 
 def linear_term(
