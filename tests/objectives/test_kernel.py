@@ -9,8 +9,10 @@ from ranksvm.kernels import kernel_matrix, kernel_named
 from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import CoefficientObjective, KernelObjective, Landmarks
 from ranksvm.objectives.active_pairs import (
+    LONGEST_ELIMINATION,
     ActivePairs,
     HostInversion,
+    avoids_difference,
     correction_by_active_pairs,
     factorize,
     potentials_of,
@@ -154,6 +156,18 @@ def test_active_pairs_are_a_factor_of_the_hessian_of_the_loss(loss, weighted):
         np.testing.assert_array_equal(pairs.positions, np.flatnonzero(np.diagonal(H)))
         np.testing.assert_allclose(U.T @ U, H[np.ix_(pairs.positions, pairs.positions)], atol=1e-12)
         assert len(U) == np.linalg.matrix_rank(H)
+
+
+def test_only_lists_that_are_short_enough_to_eliminate_avoid_the_difference():
+    degrees = np.ones(2 * LONGEST_ELIMINATION)
+    two_lists = np.array([0, LONGEST_ELIMINATION, len(degrees)])
+    one_longer = np.array([0, LONGEST_ELIMINATION + 1, len(degrees)])
+    assert avoids_difference(degrees, two_lists, 1.0, 1e9)
+    assert not avoids_difference(degrees, two_lists, 1.0, 1e7)
+    assert not avoids_difference(degrees, one_longer, 1.0, 1e9)
+    degrees[0] = 0.0  # a document without an active pair
+    assert avoids_difference(degrees, one_longer, 1.0, 1e9)
+    assert not avoids_difference(np.zeros(5), np.array([0, 5]), 1.0, 1e9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

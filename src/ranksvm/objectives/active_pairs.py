@@ -21,11 +21,11 @@ __all__ = [
     "Inversion",
     "Values",
     "active_sizes",
+    "avoids_difference",
     "correction_by_active_pairs",
     "factor_type",
     "factorize",
     "inverse_cost",
-    "loses_digits",
     "potentials_of",
 ]
 
@@ -49,6 +49,9 @@ SINGLE_RANGE = 1e4
 # the difference, and 221 without; from 1e8 on, 1,677 and 281; from 1e9 on, 8,834 and 1,432. In this last set, 9 and 20
 # fits converged.)
 DIFFERENCE_RANGE = 1e8
+# Lists with more active documents than this keep the difference: to eliminate one document after another takes the cube
+# of their number, for 1,000 twice as long as the factor of the whole matrix, for 2,000 six times, with one thread.
+LONGEST_ELIMINATION = 1000
 
 
 def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> float:
@@ -242,13 +245,15 @@ def factor_type(degrees: np.ndarray, largest: float, C: float) -> type[np.floati
     return np.float32 if C * float(degrees.max()) * largest <= SINGLE_RANGE else np.float64
 
 
-def loses_digits(degrees: np.ndarray, largest: float, C: float) -> bool:
-    """Whether C is so large that ``r - M Q r`` is inaccurate, with M of `correction_by_active_pairs`.
+def avoids_difference(degrees: np.ndarray, pointers: np.ndarray, largest: float, C: float) -> bool:
+    """Whether to use `potentials_of`, because ``r - M Q r`` is inaccurate (M: `correction_by_active_pairs`).
 
     Parameters
     ----------
     degrees : ndarray of float64, shape (n_rows,)
         The diagonal of the Hessian with respect to the scores.
+    pointers : ndarray of int64, shape (n_queries + 1,)
+        First row of each query, and the number of rows.
     largest : float
         Largest value of Q.
     C : float
@@ -257,9 +262,11 @@ def loses_digits(degrees: np.ndarray, largest: float, C: float) -> bool:
     Returns
     -------
     bool
-        Whether `potentials_of` is needed.
+        Whether C is so large, and no list is too long.
     """
-    return C * float(degrees.max()) * largest > DIFFERENCE_RANGE
+    if C * float(degrees.max()) * largest <= DIFFERENCE_RANGE:
+        return False
+    return int(active_sizes(np.flatnonzero(degrees > 0.0), pointers).max()) <= LONGEST_ELIMINATION
 
 
 def potentials_of(pairs: ActivePairs, n_rows: int) -> Callable[[np.ndarray], np.ndarray]:

@@ -15,8 +15,8 @@ from ranksvm.objectives.active_pairs import (
     ActivePairs,
     HostInversion,
     Inversion,
+    avoids_difference,
     correction_by_active_pairs,
-    loses_digits,
     potentials_of,
 )
 from ranksvm.objectives.device_inversion import DeviceInversion
@@ -330,7 +330,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         degrees = self.loss.curvature_diagonal(state, 0, self.n_variables)
         how = self.loss.hessian(state), degrees, self.pairs.pointers
         potentials = None
-        if loses_digits(degrees, self.matrix.largest, self.C):
+        if avoids_difference(degrees, self.pairs.pointers, self.matrix.largest, self.C):
             potentials = potentials_of(ActivePairs(*how), self.n_variables)
         correct = correction_by_active_pairs(*how, self.C, self._inversion)
         if correct is None:
