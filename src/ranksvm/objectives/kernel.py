@@ -329,24 +329,20 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
         degrees = self.loss.curvature_diagonal(state, 0, self.n_variables)
         how = self.loss.hessian(state), degrees, self.pairs.pointers
-        potentials = None
-        if avoids_difference(degrees, self.pairs.pointers, self.matrix.largest, self.C):
-            potentials = potentials_of(ActivePairs(*how), self.n_variables)
         correct = correction_by_active_pairs(*how, self.C, self._inversion)
         if correct is None:
             return None
+        # `vector` multiplies a difference by Q; it is no difference of products: the scores of a step then have the
+        # round-off of the step, not the round-off of a gradient that may be many orders of magnitude larger
+        if not avoids_difference(degrees, self.pairs.pointers, self.matrix.largest, self.C):
+            return lambda r: self.vector(r[0] - correct(r[1]))
+        potentials = potentials_of(ActivePairs(*how), self.n_variables)
 
         def solve(r: np.ndarray) -> np.ndarray:
-            if potentials is None:
-                b = r[0] - correct(r[1])
-            else:
-                # (I + C H Q)^-1 H y is M y / C, without a difference; only r - H y still needs one
-                y = potentials(r[0])
-                rest = r[0] - self._curvature_product(state, y)
-                b = rest + correct(y / self.C - self.matrix.product(rest))
-            # Q times the difference, not the difference of products: the scores of a step then have the round-off of
-            # the step, not that of a gradient that may be many orders of magnitude larger
-            return self.vector(b)
+            # (I + C H Q)^-1 H y is M y / C, without a difference; only r - H y still needs one
+            y = potentials(r[0])
+            rest = r[0] - self._curvature_product(state, y)
+            return self.vector(rest + correct(y / self.C - self.matrix.product(rest)))
 
         return solve
 
