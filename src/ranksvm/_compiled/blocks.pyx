@@ -2,9 +2,9 @@
 """The Huberized hinge with a margin of its own for each pair, computed on arrays of pairs without the GIL.
 
 The pairs of a query form a block, which has a row for each preferred document and a column for each other document. Arrays over
-documents are in sorted order (`ranksvm.data.Queries`); arguments named ``*_range`` hold those of the queries ``first .. last``
-only. ``target`` has a number for each entry of every block; the hinge of a pair is raised by ``raise_`` times the number of its
-entry.
+documents are in sorted order (`ranksvm.data.Queries`); arguments named ``*_range`` hold the documents from query ``first`` to
+query ``last - 1``. ``target`` has a number for each entry of every block; the hinge of a pair is raised by ``raise_`` times the
+number of its entry.
 """
 
 from libc.stdint cimport int64_t

@@ -82,9 +82,9 @@ ctypedef fused real:
     float
     double
 
-# How many numbers describe a column: `steps` and `extra` (see `LevelAxis`) of its feature, then those of its second feature (0
-# and 0 if there is none); whether there is a second feature; where its variables begin; and where its values begin in a table
-# of the levels of all columns.
+# How many numbers describe a column: `steps` and `extra` (see `LevelAxis`) of its feature, then the same two for its second
+# feature (0 and 0 if there is none); whether there is a second feature; where its variables begin; and where its values
+# begin in a table of the levels of all columns.
 COLUMN_NUMBERS = 7
 
 

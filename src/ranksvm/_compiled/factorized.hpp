@@ -120,7 +120,7 @@ static void gradient_of_query(QueryWork &work, const int32_t *levels, int64_t m,
 }
 
 // For a direction D, the coefficients of c(t) = c0 + t c1 + t^2 c2 and of the sum over the pairs, which are both bilinear in V.
-// `moved` has the sums of D over each level's own documents, and `factors` has those of V.
+// `moved` has the sums of D over each level's own documents, and `factors` has the sums of V.
 static void expand_along(LevelSums &factors, LevelSums &moved, const int32_t *levels, int64_t m,
                                  int64_t n_levels, int64_t stride, const double *V, const double *D, double *c1,
                                  double *c2, double *pairs1, double *pairs2) {

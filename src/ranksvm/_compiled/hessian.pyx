@@ -32,7 +32,7 @@ cdef extern from "hessian_pass.hpp" namespace "ranksvm" nogil:
 
     void add_to_hessian[Real](const HessianLoops[Real] &, const Real *, const Real *, int64_t, int64_t, double *) except +
 
-# the precision of rows and of H times the rows (`real` is that of the products)
+# the precision of rows and of H times the rows (`real` is the precision of the products)
 ctypedef fused rows_real:
     float
     double

@@ -164,7 +164,7 @@ def dense_products(const real[:, ::1] X, const int64_t[::1] rows, cbool in_doubl
 
 
 def two_block_products(const real[:, ::1] X, const real[:, ::1] second, const int64_t[::1] rows, cbool in_double=True):
-    """As `dense_products`, for rows in two arrays: those of ``second`` are numbered after those of ``X``."""
+    """As `dense_products`, for rows in two arrays: the rows of ``second`` are numbered after the rows of ``X``."""
     cdef int64_t n_rows = X.shape[0] + second.shape[0]
     need("a row of second", second.shape[1], X.shape[1])
     if rows is not None:
@@ -210,7 +210,7 @@ def sparse_products(const real[::1] data, const index[::1] indices, const index[
 
 def dense_gather(const real[:, ::1] X, const int64_t[::1] rows, int64_t start, int64_t stop,
                  copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, in the precision of ``out``; columns of ``out`` beyond those of X become 0."""
+    """``out[t] = X[rows[t]]``, in the precision of ``out``; other columns of ``out`` become 0."""
     need_rows(rows, start, stop, X.shape[0])
     need("out_range", out_range.shape[0], stop - start)
     need_at_least("a row of out_range", out_range.shape[1], X.shape[1])
@@ -307,7 +307,7 @@ def sparse_accumulate_squares(const real[::1] data, const index[::1] indices, co
 
 def sparse_gather(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
                   const int64_t[::1] rows, int64_t start, int64_t stop, copied[:, ::1] out_range):
-    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``; columns of ``out`` beyond those of X become 0."""
+    """``out[t] = X[rows[t]]``, dense, in the precision of ``out``; other columns of ``out`` become 0."""
     need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
     need_rows(rows, start, stop, indptr.shape[0] - 1)
     need("out_range", out_range.shape[0], stop - start)

@@ -578,7 +578,7 @@ def _sums(counted: np.ndarray | None, starts: np.ndarray, n_values: int) -> np.n
 def _equal_cuts(counts: np.ndarray, max_bins: int) -> np.ndarray:
     """Where to cut values into at most ``max_bins`` bins of about equal counts: the rule of `coded.value_cuts`.
 
-    A value whose count exceeds that of an average bin counts as if it just filled one bin, so that the other values are
+    A value with a larger count than the average bin counts as if it just filled one bin, so that the other values are
     spread over the other bins; its bin may also contain neighboring values.
     """
     if len(counts) <= max_bins:
