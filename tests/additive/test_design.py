@@ -78,11 +78,11 @@ def test_products_are_those_of_the_columns(dtype, linear, pairs, sparse):
         some = Z if rows is None else Z[rows]
         products = design.products(rows)
         stop = len(some) - 2
-        v, total = np.empty(stop - 3), np.zeros(len(design.expanded(w)))
+        v, total = np.empty(stop - 3), np.zeros(len(design.vector_basis.expanded(w)))
         expected = some[3:stop].T @ u[3:stop]
-        products.scores(3, stop, design.expanded(w), v)
+        products.scores(3, stop, design.vector_basis.expanded(w), v)
         products.accumulate(3, stop, u[3:stop], total)
-        total = design.contracted(total)
+        total = design.vector_basis.contracted(total)
         assert np.allclose(v, some[3:stop] @ w, rtol=0, atol=1e-6 if dtype == np.float32 else 1e-12)
         assert np.allclose(total, expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-11)
         out = np.full((stop - 3, design.n_features + 2), 7.0)
@@ -153,7 +153,7 @@ def test_tables_larger_than_a_tile(n_levels):
     codes = codes_of(bins, X)
     terms = AdditiveTerms(bins, level_shares(bins, codes), np.ones(45), np.zeros(45), 1.0, linear=False)
     design = AdditiveDesign(as_design_matrix(X), codes, terms)
-    table, u = random.normal(size=design.n_numbers), random.normal(size=700)
+    table, u = random.normal(size=design.vector_basis.n_numbers), random.normal(size=700)
     u[::5] = 0.0
     entries = terms.columns[:, 6]
     for rows in (None, random.permutation(700)):

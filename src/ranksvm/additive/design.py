@@ -83,6 +83,12 @@ class AdditiveTerms:
             found.append(np.outer(*(self.pair_scales(pair, each) for each in (0, 1))).ravel())
         return np.concatenate(found) if found else np.empty(0)
 
+    @property
+    def level_basis(self) -> "AdditiveBasis":
+        """The map from weights to vectors with a value for each level of each column of codes, never for two columns."""
+        no_rows = np.zeros((0, len(self.columns)), dtype=np.uint8)
+        return AdditiveBasis(self, coded.CodedFeatures(no_rows, self.columns, self.scales))
+
     def scales_of(self, feature: int) -> np.ndarray:
         """The scale of each variable of the levels of a feature.
 
@@ -231,10 +237,7 @@ class AdditiveTerms:
         AdditiveFunction
             The function.
         """
-        codes = np.zeros((0, len(self.columns)), dtype=np.uint8)
-        features = coded.CodedFeatures(codes, self.columns, self.scales)
-        values = np.empty(features.n_numbers)
-        features.values(np.ascontiguousarray(w[self.n_linear :]), values)
+        values = self.level_basis.expanded(w)[self.n_linear :]
         ends = np.append(self.columns[:, 6], len(values)).tolist()
         parts = [values[start:stop] for start, stop in pairwise(ends)]
         interactions = [
@@ -266,6 +269,42 @@ class AdditiveTerms:
         scales = np.concatenate([self.linear_scales, self.scales])
         values = np.concatenate(parts)
         return np.divide(values, scales, out=np.zeros_like(values), where=scales > 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveBasis:
+    """The map between weights and vectors of weights of unscaled features, then values at levels: see `Basis`.
+
+    Parameters
+    ----------
+    terms : AdditiveTerms
+        The variables.
+    features : CodedFeatures
+        Which values the vectors have: one for each level of each column of codes, or for each cell of two columns.
+    """
+
+    terms: AdditiveTerms
+    features: coded.CodedFeatures
+
+    @property
+    def n_numbers(self) -> int:
+        """Length of the vectors."""
+        n_numbers: int = self.terms.n_linear + self.features.n_numbers
+        return n_numbers
+
+    def expanded(self, w: np.ndarray) -> np.ndarray:
+        n_linear = self.terms.n_linear
+        values = np.empty(self.n_numbers)
+        np.multiply(w[:n_linear], self.terms.linear_scales, out=values[:n_linear])
+        self.features.values(np.ascontiguousarray(w[n_linear:]), values[n_linear:])
+        return values
+
+    def contracted(self, total: np.ndarray) -> np.ndarray:
+        n_linear = self.terms.n_linear
+        found = np.zeros(self.terms.n_variables)
+        np.multiply(total[:n_linear], self.terms.linear_scales, out=found[:n_linear])
+        self.features.gather_sums(total[n_linear:], found[n_linear:])
+        return found
 
 
 class AdditiveDesign:
@@ -350,28 +389,9 @@ class AdditiveDesign:
         return coded.coded_products(features, self.terms.linear_scales, self._coded, rows)
 
     @property
-    def vector_basis(self) -> "AdditiveDesign":
-        """The map from weights to the vectors that products take: weights of unscaled features, then level values."""
-        return self
-
-    @property
-    def n_numbers(self) -> int:
-        """Length of the vectors that the products take."""
-        return self.terms.n_linear + self._coded.n_numbers
-
-    def expanded(self, w: np.ndarray) -> np.ndarray:
-        n_linear = self.terms.n_linear
-        values = np.empty(self.n_numbers)
-        np.multiply(w[:n_linear], self.terms.linear_scales, out=values[:n_linear])
-        self._coded.values(np.ascontiguousarray(w[n_linear:]), values[n_linear:])
-        return values
-
-    def contracted(self, total: np.ndarray) -> np.ndarray:
-        n_linear = self.terms.n_linear
-        found = np.zeros(self.n_features)
-        np.multiply(total[:n_linear], self.terms.linear_scales, out=found[:n_linear])
-        self._coded.gather_sums(total[n_linear:], found[n_linear:])
-        return found
+    def vector_basis(self) -> "AdditiveBasis":
+        """The map from weights to the vectors that products take."""
+        return AdditiveBasis(self.terms, self._coded)
 
     def scaled_features(self, rows: np.ndarray | None) -> np.ndarray:
         """The scaled features of some rows, as in the linear part.

@@ -91,12 +91,15 @@ def test_results_are_those_of_threads(device, listed, loss):
         {"linear": False, "storage": sp.csr_array},
         {"max_bins": 255, "n": 3000},
         {"max_bins": 2, "pairs": False},
+        {"n": 5000},
     ],
-    ids=["float32", "CSR", "without a linear part", "CSR without a linear part", "many levels", "two levels"],
+    ids=["float32", "CSR", "without a linear part", "CSR without a linear part", "many levels", "two levels", "many rows"],
 )
 @pytest.mark.parametrize("device", DEVICES)
 def test_every_kind_of_design(device, options):
     design = make_design(**options)
+    if len(design.codes) >= 5000:  # then the products of the host take a value for each cell of two columns
+        assert design.vector_basis.n_numbers > design.terms.level_basis.n_numbers
     check_same(*terms_of(design, pairs_of(design), "squared_hinge", DEVICES[device]), None)
 
 

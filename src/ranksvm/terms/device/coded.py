@@ -30,7 +30,7 @@ BANKS = 16
 class CodedRows:
     """Rows of an additive model on a device: see `RowsOnDevice` for the methods.
 
-    Products are with the vector of `AdditiveDesign.expanded`: weights of the features, then a value for each level.
+    Products are with the vectors of `AdditiveTerms.level_basis`: weights of the features, then a value for each level.
     Sums are in float64, and their order depends only on the device and the data.
 
     Parameters
@@ -61,7 +61,7 @@ class CodedRows:
         self.largest: np.ndarray = design.largest(n_threads)  # type: ignore[no-untyped-call]
         self._features = features
         self._n_linear = design.terms.n_linear
-        self._n_columns, self._n_entries = design.codes.shape[1], design.n_numbers - self._n_linear
+        self._n_columns, self._n_entries = design.codes.shape[1], design.terms.level_basis.n_numbers - self._n_linear
         begin = np.append(design.terms.columns[:, 6], self._n_entries)
         self._most: int = int(np.diff(begin).max(initial=1))
         self._begin = launcher.copy_in(begin.astype(np.int64))
@@ -162,7 +162,7 @@ class CodedTerm(DeviceTerm):
         features = _features_on(run, design, taken, n_threads, {} if on_devices is None else on_devices)
         rows = CodedRows(features, run, design, taken, n_threads)
         # only products are computed there: methods that read single rows are overridden
-        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows))
+        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows), design.terms.level_basis)
         self.design: AdditiveDesign = design
         self._n_threads = n_threads
 

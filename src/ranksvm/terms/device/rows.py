@@ -5,7 +5,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from ranksvm.data import DenseDesign, DesignMatrix, SparseDesign, TwoBlockDesign
-from ranksvm.data.design_matrix import Basis
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.launcher import LANES, Launcher, as_int32
 from ranksvm.device.protocol import Argument, Device, DeviceArray
@@ -275,7 +274,6 @@ class DeviceDesign:
     """
 
     dense = True
-    vector_basis: Basis | None = None
 
     def __init__(self, X: DeviceFeatures, largest: np.ndarray | None = None):
         self.X = X

@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from ranksvm._util.lazy import cached_property
 from ranksvm.data import DesignMatrix
+from ranksvm.data.design_matrix import Basis
 from ranksvm.data.queries import query_ranges
 from ranksvm.device.launcher import LANES, TILE, TILE_SHARED, Launcher
 from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
@@ -88,6 +89,8 @@ class DeviceTerm:
         Number of threads for work on the host.
     rows : DenseRows or SparseRows, optional
         The rows of the pairs in the order of the device, if they are there already.
+    basis : Basis, optional
+        The map from weights to the vectors that the products of ``rows`` take; by default the weights themselves.
     """
 
     # the losses of _compiled/device/losses.hpp
@@ -106,6 +109,7 @@ class DeviceTerm:
         loss: PairwiseLoss,
         n_threads: int = 1,
         rows: DenseRows | SparseRows | None = None,
+        basis: Basis | None = None,
     ):
         self.device = device
         self.device_names = [device.name]
@@ -127,8 +131,7 @@ class DeviceTerm:
         listed = hasattr(pairs, "pair_pointers")
         self._run = Launcher(device, Variant(listed, not design.dense, real)) if rows is None else rows.launcher
         device.compile(self._run.variant)
-        # the map from the weights to the vector with which X is multiplied, if the two differ
-        self._basis = design.vector_basis
+        self._basis = basis
         n_numbers = self.n_variables if self._basis is None else self._basis.n_numbers
         self._weights = device.empty((n_numbers,), np.float64)
         # the sums of a loss, then a gradient
