@@ -73,6 +73,8 @@ def fits_to_check(device: str, smoke: bool) -> Iterator[partial[Check]]:
         for loss in LOSSES:
             options = {"loss": loss, "C": 0.01, "max_bins": 16, "model": AdditiveRankSVM}
             yield partial(checked, f"additive, {loss}, {name}", device, values, labels_of_few, **options)
+    options = {"C": 0.01, "max_bins": 16, "model": AdditiveRankSVM}
+    yield partial(checked, f"additive, {n:,} rows", device, data.X, {"y": y, "qid": qid}, **options)
     both = {"interactions": [(0, 1), (2, 3)], "monotone": {0: "increasing"}, "C": 0.01, "model": AdditiveRankSVM}
     yield partial(checked, "additive, interactions, monotone", device, X, labels_of_few, **both)
     for kernel in ("rbf", "laplacian", "poly", "cosine", "linear"):

@@ -38,7 +38,7 @@ def test_every_step_leaves_its_page(tmp_path):
         "calibration: ok",
         "page: ok",
     ]
-    assert "62 of 62 fits are correct" in (tmp_path / "out" / "checks.log").read_text(encoding="utf-8")
+    assert "63 of 63 fits are correct" in (tmp_path / "out" / "checks.log").read_text(encoding="utf-8")
     assert "DeviceCosts(round=" in (tmp_path / "out" / "calibration.log").read_text(encoding="utf-8")
     page = (tmp_path / "out" / "gpu.md").read_text(encoding="utf-8")
     assert "cuda-core" in page

@@ -14,5 +14,5 @@ def test_every_check_passes_under_the_real_packages(driver, mode):
     """Every loss, with every kind of features, pairs and weights, kernels, and X that streams through."""
     driver.mode = mode
     found = list(checks("cuda:0", smoke=True))
-    assert len(found) == 62
+    assert len(found) == 63
     assert [check for check in found if not check.passed] == []

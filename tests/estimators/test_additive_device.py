@@ -52,6 +52,12 @@ def test_every_loss(loss, storage):
     check_same(storage(X), y, qid=qid, loss=loss)
 
 
+def test_many_rows():
+    """With many rows, products on the CPU look up two columns at once, and products on a device still one."""
+    X, y, qid = make_data(n=5000)
+    check_same(X, y, qid=qid)
+
+
 @pytest.mark.parametrize(
     "options",
     [
