@@ -260,10 +260,8 @@ def test_what_a_device_cannot_do():
     for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
         with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
             fitted(GpuArray(X), y, qid, **options)
-    for model in (ranksvm.FactorizedRankSVM(), ranksvm.AdditiveRankSVM(), ranksvm.AdditiveRankSVMCV(Cs=[0.1], cv=2)):
-        name = type(model).__name__
-        with pytest.raises(DataError, match=rf"^X is on a GPU, but {name} needs it in host memory: copy it with"):
-            model.fit(GpuArray(X), y, qid=qid)
+    with pytest.raises(DataError, match=r"^X is on a GPU, but FactorizedRankSVM needs it in host memory: copy it with"):
+        ranksvm.FactorizedRankSVM().fit(GpuArray(X), y, qid=qid)
     with pytest.raises(DataError, match=r"^X is on a GPU, but QueryStandardScaler needs it in host memory"):
         ranksvm.QueryStandardScaler().fit_transform(GpuArray(X), qid=qid)
     with pytest.raises(DataError, match=r"^X has 4 features, but RankSVM is expecting 5 features as input\.$"):
@@ -353,6 +351,27 @@ def test_kernel_models_take_them_where_they_lie(device, approximation):
     np.testing.assert_allclose(values_of(scores), found.predict(X), rtol=1e-11, atol=1e-11)
     search = KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.3], cv=3, device=device).fit(GpuArray(X), y, qid=qid)
     assert search.device_ == "cuda:0"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("model", [ranksvm.AdditiveRankSVM(C=0.1), ranksvm.AdditiveRankSVMCV(Cs=[0.1, 1.0], cv=2)])
+def test_additive_models_copy_them_to_the_host(model, device, caplog):
+    X, y, qid = make_data()
+    X[::9, 1] = np.nan
+    expected = clone(model).set_params(device=device).fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
+    found = clone(model).set_params(device=device)
+    with caplog.at_level(logging.INFO, logger="ranksvm"):
+        found.fit(GpuArray(X), GpuArray(y), qid=qid, eval_set=[(GpuArray(X), y)], eval_qid=[qid])
+    assert f"X is on a GPU, but {type(model).__name__} needs it in host memory: it is copied there" in caplog.messages
+    assert found.device_ == expected.device_ == ("cpu" if device == "cpu" else "cuda:0")
+    assert found.evals_result_ == expected.evals_result_
+    np.testing.assert_array_equal(found.shape_values_, expected.shape_values_)
+    scores = found.predict(GpuArray(X))
+    assert scores.__dlpack_device__() == (2, 0)
+    np.testing.assert_array_equal(values_of(scores), expected.predict(X))
+    np.testing.assert_array_equal(found.contributions(GpuArray(X)).values, expected.contributions(X).values)
+    with pytest.raises(DataError, match=rf"^X has 4 features, but {type(model).__name__} is expecting 5 features"):
+        found.predict(GpuArray(X[:, :4]))
 
 
 def test_direct_steps_of_exact_kernels_alone():

@@ -85,7 +85,7 @@ class AdditiveTerms:
 
     @property
     def level_basis(self) -> "AdditiveBasis":
-        """The map from weights to vectors with a value for each level of each column of codes, never for two columns."""
+        """The map from weights to vectors with a value for each level of each column, not for cells of two columns."""
         no_rows = np.zeros((0, len(self.columns)), dtype=np.uint8)
         return AdditiveBasis(self, coded.CodedFeatures(no_rows, self.columns, self.scales))
 

@@ -93,7 +93,15 @@ def test_results_are_those_of_threads(device, listed, loss):
         {"max_bins": 2, "pairs": False},
         {"n": 5000},
     ],
-    ids=["float32", "CSR", "without a linear part", "CSR without a linear part", "many levels", "two levels", "many rows"],
+    ids=[
+        "float32",
+        "CSR",
+        "without a linear part",
+        "CSR without a linear part",
+        "many levels",
+        "two levels",
+        "many rows",
+    ],
 )
 @pytest.mark.parametrize("device", DEVICES)
 def test_every_kind_of_design(device, options):

@@ -42,6 +42,7 @@ class AdditiveRanker(Ranker):
     """Base of the rankers whose score is a sum of functions of one feature and functions of two features."""
 
     _takes_missing = True
+    _copies_from_devices = True  # the levels of the features are computed on the host
     # Features of all data, while ``fit`` learns from a part of the data within `knowing_all_data`; otherwise None.
     _all_data: Any = None
     categorical: Sequence[str | int] | None

@@ -1,5 +1,6 @@
 """Converts arguments of ``fit`` and ``predict`` to arrays; no other module distinguishes kinds of input."""
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,7 +23,7 @@ from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, unpacked
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.device.arrays import host_sparse, host_values
+from ranksvm.device.arrays import host_sparse, host_values, is_on_device
 from ranksvm.estimators.base.arguments import MetricsLike, Validated
 from ranksvm.exceptions import DataError
 from ranksvm.fits.evaluation import (
@@ -51,6 +52,8 @@ __all__ = [
     "resolve_files",
     "validated_features",
 ]
+
+logger = logging.getLogger("ranksvm.estimators")
 
 
 def resolve_files(
@@ -271,7 +274,8 @@ def validated_features(
     """
     if (file := mapped_file(X)) is not None:
         file.check_whole()
-    X = host_sparse(X) if reset else ranker._coded(host_sparse(X))
+    X = _from_devices(ranker, X)
+    X = X if reset else ranker._coded(X)
     found: Validated | None = _features_on_device(ranker, X, reset)
     if found is not None:
         if finite:
@@ -302,7 +306,7 @@ def features_and_labels(
     if (file := mapped_file(X)) is not None:
         file.check_whole()
     if not _is_plain(X):
-        X = host_sparse(X)
+        X = _from_devices(ranker, X)
         if reset:
             frames.refuse_reserved_columns(frames.column_names(X), y)
         else:
@@ -323,6 +327,15 @@ def features_and_labels(
     if finite:
         _check_finite(ranker, found, n_threads)
     return found, labels
+
+
+def _from_devices(ranker: "Ranker", X: Any) -> Any:
+    """X in host memory if it is on a GPU and the model cannot use it there, but copies it."""
+    X = host_sparse(X)
+    if not ranker._copies_from_devices or not is_on_device(X):
+        return X
+    logger.info("X is on a GPU, but %s needs it in host memory: it is copied there", type(ranker).__name__)
+    return host_values(X)
 
 
 def _features_on_device(ranker: "Ranker", X: MatrixLike, reset: bool) -> DeviceFeatures | None:

@@ -73,8 +73,9 @@ class Ranker:
     """
 
     n_jobs: int | None
-    # whether `fit` and `predict` take arrays on a GPU
+    # whether `fit` and `predict` use X on a GPU where it is, or copy it to the host; otherwise they refuse it
     _reads_devices: ClassVar[bool] = False
+    _copies_from_devices: ClassVar[bool] = False
     # whether NaN in X is a missing value
     _takes_missing: ClassVar[bool] = False
     # Hyper-parameters that define a fitted model: its methods use the values that they had in `fit`.
