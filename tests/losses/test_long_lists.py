@@ -110,7 +110,29 @@ def test_a_score_that_is_no_number(place):
     assert np.isnan(state.degrees).all()
 
 
-def test_labels_of_a_long_list_are_ranked_by_all_threads():
+def test_parts_of_a_list_that_are_shared_themselves():
+    """The lowest eighth of the levels has most of the documents, too many for a part that one thread completes."""
+    n, rng = 270_000, np.random.default_rng(10)
+    y, v = np.floor(n * rng.random(n) ** 4), rng.normal(size=n)
+    scores = rng.normal(size=n) + y / n
+    loss = make_loss(y, np.zeros(n))
+    found = []
+    for n_threads in (1, 3):
+        _, gradient, state = evaluate(loss, scores, loss.new_state(None, n_threads))
+        found.append((gradient, product(loss, state, v)))
+    for one, several in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, several)
+    some = rng.choice(n, 20, replace=False)
+    sign = np.sign(y[some, None] - y)  # 1 if the row of `some` is preferred
+    slack = np.maximum(0.0, 1.0 - sign * (scores[some, None] - scores))
+    np.testing.assert_allclose(found[0][0][some], (-2.0 * sign * slack).sum(axis=1), rtol=1e-9)
+    curved = 2.0 * np.abs(sign) * (slack > 0.0)
+    expected = curved.sum(axis=1) * v[some] - curved @ v
+    np.testing.assert_allclose(found[0][1][some], expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def test_labels_of_a_long_list_are_ranked_by_all_threads(monkeypatch):
+    monkeypatch.setattr("ranksvm.data.pairs.PARALLEL_ROWS", N)
     rng = np.random.default_rng(9)
     y = np.round(rng.normal(size=N), 3)
     one, several = (

@@ -135,11 +135,19 @@ def test_epochs_end_at_a_local_optimum(storage, n_levels):
         assert oracle.value(near) >= dual.value - 1e-6
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_steps_are_refreshed_to_the_same(threads, monkeypatch):
+@pytest.fixture
+def several_shares(monkeypatch):
+    """Few rows are divided into shares, and threads take them, as if there were many."""
     monkeypatch.setattr("ranksvm.terms.host.PARALLEL_PYTHON", 0)
+    monkeypatch.setattr("ranksvm.objectives.low_rank.factorized.SHARE_BYTES", 0)
+
+
+@pytest.mark.usefixtures("several_shares")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_steps_are_refreshed_to_the_same(threads):
     X, y, qid = problem(4)
     dual = dual_of(X, y, qid, n_threads=threads)
+    assert len(dual._shares) > 1
     dual.start_along(np.random.default_rng(0).uniform(size=(len(y), 3)))
     for _ in range(49):
         list(dual.epoch())
@@ -147,10 +155,11 @@ def test_steps_are_refreshed_to_the_same(threads, monkeypatch):
     dual.refresh()
     np.testing.assert_allclose(dual.w, w, rtol=1e-11, atol=1e-13)
     assert dual.value == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(w, Explicit(X, y, qid).w(dual.factors), rtol=1e-11, atol=1e-13)
 
 
-def test_number_of_threads_changes_nothing(monkeypatch):
-    monkeypatch.setattr("ranksvm.terms.host.PARALLEL_PYTHON", 0)
+@pytest.mark.usefixtures("several_shares")
+def test_number_of_threads_changes_nothing():
     X, y, qid = problem(4)
     found = []
     for threads in (1, 2):
