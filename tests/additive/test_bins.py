@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from ranksvm.additive import FeatureBins, codes_of, feature_bins, level_shares
+from ranksvm.additive import FeatureBins, bins as bins_module, codes_of, feature_bins, level_shares
 from ranksvm.additive.bins import check_missing, described_features
 from ranksvm.additive.columns import new_levels
 from ranksvm.data import TwoBlocks
@@ -38,7 +38,7 @@ def columns(n_rows=700, seed=0):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("max_bins", [2, 3, 16, 255])
-def test_codes_are_the_levels_of_the_definition(max_bins, dtype):
+def test_codes_are_the_levels_of_the_definition(max_bins, dtype, monkeypatch):
     X = columns().astype(dtype)
     bins = feature_bins(X, max_bins, categorical=[6])
     codes = codes_of(bins, X, n_threads=2)
@@ -46,6 +46,11 @@ def test_codes_are_the_levels_of_the_definition(max_bins, dtype):
         assert codes[:, j].tolist() == levels_one_by_one(each, X[:, j].tolist())
         assert codes[:, j].tolist() == each.levels_of(X[:, j]).tolist()
         assert each.n_levels - int(each.missing) <= max_bins
+    shares = level_shares(bins, codes)
+    monkeypatch.setattr(bins_module, "CODED_ROWS", 100)
+    assert np.array_equal(codes_of(bins, X, n_threads=2), codes)
+    for one, other in zip(level_shares(bins, codes, n_threads=3), shares, strict=True):
+        assert np.array_equal(one, other)
 
 
 def test_a_feature_with_few_values_has_a_level_for_each():

@@ -7,7 +7,14 @@ import pytest
 import scipy.sparse
 
 from ranksvm._compiled import coded
-from ranksvm.additive import AdditiveDesign, AdditiveTerms, codes_of, feature_bins, level_shares
+from ranksvm.additive import (
+    AdditiveDesign,
+    AdditiveTerms,
+    codes_of,
+    feature_bins,
+    function as function_module,
+    level_shares,
+)
 from ranksvm.additive.columns import Pair, level_scales
 from ranksvm.additive.function import filled
 from ranksvm.additive.interactions import coarse_pairs
@@ -109,14 +116,17 @@ def test_squares_largest_values_and_parts():
 
 
 @pytest.mark.parametrize("linear", [False, True])
-def test_function_and_variables_are_each_other_s_inverse(linear):
+def test_function_and_variables_are_each_other_s_inverse(linear, monkeypatch):
     design, Z = problem(linear=linear)
     terms = design.terms
     scales = np.concatenate([terms.linear_scales, terms.scales])
     w = np.where(scales > 0.0, np.random.default_rng(3).normal(size=design.n_features), 0.0)
     function = terms.function(w)
     X = terms_raw[id(terms)]
-    assert np.allclose(function.scores(X, 2), Z @ w, rtol=0, atol=1e-12)
+    scores = function.scores(X, 2)
+    assert np.allclose(scores, Z @ w, rtol=0, atol=1e-12)
+    monkeypatch.setattr(function_module, "SCORED_ROWS", 77)
+    assert np.array_equal(function.scores(X, 2), scores)
     features, pairs = function.contributions(X)
     assert np.allclose(features.sum(axis=1) + pairs.sum(axis=1), Z @ w, rtol=0, atol=1e-12)
     assert np.allclose(terms.variables_of(function), w, rtol=0, atol=1e-12)

@@ -84,6 +84,23 @@ def test_it_is_the_rank_svm_of_the_columns(loss, weighting, selection):
     assert np.allclose(model.predict(X), Z @ found, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("own", [{}, {"categorical": [3], "interactions": [(0, 5), (1, 3)]}], ids=["features", "pairs"])
+def test_it_is_the_rank_svm_of_the_columns_of_many_rows(own):
+    """Then products take a value for each cell of the levels of two columns."""
+    X, y, qid = curved(400)
+    weight = np.random.default_rng(0).integers(0, 3, len(y))
+    own, params = {"max_bins": 12, **own}, {"C": 0.03, "n_jobs": 2, **TIGHT}
+    model = AdditiveRankSVM(**params, **own).fit(X, y, qid=qid, sample_weight=weight)
+    Z, problem = explicit(X, y, qid, weight, **params, **own)
+    assert problem.objective.term.design.vector_basis.n_numbers > problem.terms.level_basis.n_numbers
+    oracle = RankSVM(**params).fit(Z, y, qid=qid, sample_weight=weight)
+    assert model.objective_ == pytest.approx(oracle.objective_, rel=1e-9)
+    found = problem.terms.variables_of(model._function())
+    apart = np.sqrt(2 * model.duality_gap_) + np.sqrt(2 * oracle.duality_gap_)
+    assert np.linalg.norm(found - oracle.coef_) <= apart < 2e-3
+    assert np.allclose(model.predict(X), Z @ found, rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("solver", ["newton", "tron"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_solvers_and_precisions_agree(solver, dtype):

@@ -195,6 +195,17 @@ def test_errors():
         RankSVM().explain(given)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_rows_have_the_scores_of_a_few(kind, dtype, monkeypatch):
+    ranker, given, X, _ = fitted(kind, dtype=dtype)
+    scores = ranker.predict(given)
+    np.testing.assert_allclose(scores, X @ ranker.coef_, rtol=0, atol=1e-13)
+    monkeypatch.setattr("ranksvm.data.scores.PREDICT_ROWS", 7)
+    ranker.set_params(n_jobs=2)
+    np.testing.assert_array_equal(ranker.predict(given), scores)
+
+
 def test_sparse_data_stay_sparse():
     """A million features: what is dense would not pass unseen."""
     rng = np.random.default_rng(0)
