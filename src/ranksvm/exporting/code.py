@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from string import Template
 from typing import NamedTuple
 
@@ -44,10 +45,11 @@ class Language:
         From a `Request`, write the scoring functions of a linear model, and of an additive one.
     literal : callable
         Writes the name of a feature as a string literal of the language.
-    entry : str
-        Format string of one value of the self-test; its arguments are document, column and value.
     entry_indent : str
-        Indent of lines of entries.
+        Indent of lines of the values of the self-test.
+    entry : str
+        Format string of one of these values; its arguments are document, column and value. A language with a
+        ``long_array`` has none: there, these three numbers of all values are in string literals.
     indent : str
         Indent of lines of numbers and names.
     declaration : str
@@ -66,8 +68,8 @@ class Language:
     scores: Callable[[Request], str]
     additive: Callable[[Request], str]
     literal: Callable[[str], str]
-    entry: str
     entry_indent: str
+    entry: str = ""
     indent: str = "    "
     declaration: str = ""
     single: str = ""
@@ -94,7 +96,7 @@ class Language:
         values = [self._array(name, numbers, request.scoring.n_features) for name, numbers in arrays.items()]
         model, n = request.scoring.model, request.scoring.n_features
         tested = [
-            self.entry.format(document, column, exact(x[column]))
+            (str(document), str(column), exact(x[column]))
             for document, x in enumerate(request.test.X)
             for column in x.nonzero()[0]
         ]
@@ -110,7 +112,9 @@ class Language:
             single=filled(self.single, name=request.name) if request.query_scaling is None else "",
             scores=(self.scores if request.additive is None else self.additive)(request),
             n_test=len(request.test.X),
-            entries=_lines(tested, self.entry_indent),
+            entries=_texts(list(chain.from_iterable(tested)), self.entry_indent)
+            if self.long_array
+            else _lines((self.entry.format(*words) for words in tested), self.entry_indent),
             expected=", ".join(map(exact, request.test.scores)),
             tolerance=exact(TOLERANCE * (1.0 + float(np.abs(request.test.scores).max()))),
         ).encode()

@@ -36,13 +36,18 @@ $scores
         }
     }
 
+    /** Numbers, which Java keeps as text: a method has at most about 5,000. */
+    private static double[] numbersOf(String... texts) {
+        return java.util.Arrays.stream(texts).flatMap(text -> java.util.Arrays.stream(text.split(" ")))
+            .filter(word -> !word.isEmpty()).mapToDouble(Double::parseDouble).toArray();
+    }
+
     /** Throws unless three documents have the scores of the model. */
     public static void selfTest() {
         double[][] documents = new double[$n_test][WEIGHTS.length];
-        double[][] values = {
-$entries
-        };
-        for (double[] value : values) documents[(int) value[0]][(int) value[1]] = value[2];
+        double[] values = numbersOf(
+$entries);
+        for (int i = 0; i < values.length; i += 3) documents[(int) values[i]][(int) values[i + 1]] = values[i + 2];
         double[] expected = {$expected};
         double[] found = scores(documents);
         for (int i = 0; i < expected.length; i++) {
@@ -119,12 +124,6 @@ _SPREAD = """            double variance = 0;
             double deviation = Math.sqrt(variance);
 """
 _SUMS = """
-    /** Numbers, which Java keeps as text: a method has at most about 5,000. */
-    private static double[] numbersOf(String... texts) {
-        return java.util.Arrays.stream(texts).flatMap(text -> java.util.Arrays.stream(text.split(" ")))
-            .filter(word -> !word.isEmpty()).mapToDouble(Double::parseDouble).toArray();
-    }
-
     /** How many of its cuts a value reaches; a missing value (NaN) none. */
     private static int interval(double value, int first, int n) {
         int low = first, high = first + n;
@@ -222,7 +221,6 @@ _JAVA = Language(
         deviation="variance > 0 ? Math.sqrt(variance) : 1",
     ).functions,
     literal=json.dumps,
-    entry="{{{}, {}, {}}}",
     entry_indent="            ",
     indent="            ",
 )
