@@ -247,6 +247,16 @@ def test_one_long_docid_does_not_widen_all(many_ranges):
         assert docid[-1] == "b" * 5000
 
 
+@pytest.mark.parametrize("rest", [b"", b"1 1:1 # bb\n"])
+def test_long_docids_in_a_window_of_their_own_do_not_widen_all(monkeypatch, rest):
+    monkeypatch.setattr(reader, "WINDOW", 10_000)
+    content = b"1 1:1 # a\n" * 1000 + b"1 1:1 # " + b"b" * 5000 + b"\n" + rest
+    docid = read(gzip.compress(content)).docid
+    assert docid.dtype == object
+    assert docid.tolist()[999:1001] == ["a", "b" * 5000]
+    assert read(gzip.compress(content.replace(b"b" * 5000, b"bbb"))).docid.dtype == np.dtype("U3")
+
+
 def test_a_comment_begins_anywhere():
     data = read("1 qid:1#x\n1 qid:1 1:2#y 2:9\n")
     assert data.X.tolist() == [[0], [2]]
