@@ -119,6 +119,8 @@ def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
         ("label,Session-ID,x\n1,1,1\n", "column 'Session-ID'"),
         ("label,qid,Doc_ID\n1,1,1\n", "column 'Doc_ID' of .* like ids of documents, .*docid='Doc_ID'; --docid Doc_ID"),
         ("label,qid,relevance\n1,1,1\n", "column 'relevance' of .* like labels, .*--label relevance .*ignore it"),
+        (",label,qid,x\n0,1,1,1\n", "column '' of .* like an index of pandas, .*: write the file without it"),
+        ("Unnamed: 0,label,qid,x\n0,1,1,1\n", "column 'Unnamed: 0' of .* like an index of pandas, .*, ignore it"),
         ("grade,qid,x\n1,1,1\n", "no column 'label' for the labels; its columns are grade, qid, x"),
         ("", "empty"),
     ],

@@ -286,6 +286,9 @@ def test_parquet_of_somebody_else(tmp_path):
         RankingData.from_parquet(path)
     with pytest.raises(DataError, match=r"column 'q' of .* has type string: features must be numbers"):
         RankingData.from_parquet(path, label="grade")
+    pq.write_table(pa.table({"label": [1, 0], "x": [1.0, 2.0], "__index_level_0__": [0, 1]}), path)
+    with pytest.raises(DataError, match=r"column '__index_level_0__' of .* is named like an index of pandas"):
+        RankingData.from_parquet(path)
     pq.write_table(pa.table({"label": [1, 0], "x": [1.0, None]}), path)
     with pytest.raises(DataError, match=r"column 'x' of .* has missing values in 1 of .* the first is row 1"):
         RankingData.from_parquet(path)

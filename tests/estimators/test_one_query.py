@@ -108,6 +108,7 @@ def test_a_column_named_like_ids_of_queries_is_no_feature(name, library):
     [
         *((name, "labels, .*: pass it as y and drop it from X") for name in ("label", "Relevance", "grade", "rel")),
         *((name, "ids of documents, .*: drop it") for name in ("docid", "doc_id", "document", "document_id")),
+        *((name, "an index of pandas, .*: drop it") for name in ("Unnamed: 0", "__index_level_0__")),
     ],
 )
 @pytest.mark.parametrize("library", ["pandas", "polars"])

@@ -44,8 +44,8 @@ __all__ = [
     "with_columns",
 ]
 
-# Parameter -> contents of the column that it takes.
-CONTENTS = {"qid": "ids of queries", "docid": "ids of documents", "label": "labels"}
+# Parameter -> contents of the column that it takes; no parameter takes an index.
+CONTENTS = {"qid": "ids of queries", "docid": "ids of documents", "label": "labels", "index": "an index of pandas"}
 # names that nearly always mean ids or labels -> parameter: such a column is not used as a feature
 _NAMES = {
     "qid": "qid",
@@ -61,6 +61,8 @@ _NAMES = {
     "grade": "label",
     "rel": "label",
 }
+# names of columns in CSV and Parquet files to which pandas wrote the index of a DataFrame, as other readers see them
+_INDEX = re.compile(r"(Unnamed: 0(\.\d+)?|__index_level_\d+__)?")
 # The column of a DataFrame that XGBoost uses as the query ids.
 QID = "qid"
 # Number of columns written at a time into an array of rows: a cache line of float32 values.
@@ -78,6 +80,7 @@ _CURES = {
     "qid": "name it, qid={!r}; or drop it if the ids are given apart",
     "docid": "drop it",
     "label": "pass it as y and drop it from X",
+    "index": "drop it",
 }
 _NO_LABELS = object()
 
@@ -217,19 +220,21 @@ def split_qid(X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLi
 
 
 def reserved_column(names: Iterable[str]) -> tuple[str, str] | None:
-    """The first name that usually means ids or labels, in any spelling, and the parameter that takes such a column.
+    """The first name that usually means ids, labels or an index, and the parameter that takes such a column.
 
-    ``Query-ID`` counts as ``query_id``. The parameter is a key of `CONTENTS`. The result is None if there is no such
-    name.
+    Names of ids and labels may have any spelling: ``Query-ID`` counts as ``query_id``. The parameter is a key of
+    `CONTENTS`. The result is None if there is no such name.
     """
     for name in names:
+        if _INDEX.fullmatch(str(name)):
+            return name, "index"
         if (parameter := _NAMES.get(re.sub(r"[\W_]", "", str(name)).lower())) is not None:
             return name, parameter
     return None
 
 
 def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:
-    """Raise DataError if a column of features is named like ids or labels.
+    """Raise DataError if a column of features is named like ids, labels or an index.
 
     Parameters
     ----------
@@ -401,7 +406,7 @@ def validated(
     ------
     ValueError
         As raised by `validate_data`; DataError if a column is not numeric, if the columns or their order are not as
-        in the fit, or (with ``reset``) if a column is named like ids or labels.
+        in the fit, or (with ``reset``) if a column is named like ids, labels or an index.
     """
     from sklearn.utils.validation import check_array, check_X_y, validate_data
 

@@ -86,7 +86,8 @@ def read_data(
         When a line of text is malformed.
     DataError
         When the file holds no data, a named column is missing, a column is not numeric, or a column that would be a
-        feature is named like ids or labels: ``query_id``, ``session``, ``document``, ``relevance`` or the like.
+        feature is named like ids or labels (``query_id``, ``session``, ``document``, ``relevance`` or the like) or like
+        an index of pandas (``__index_level_0__``, ``Unnamed: 0`` or nothing).
         Or when a number is beyond the range of its type, or a cache is truncated or altered.
     MissingDependencyError
         When the file format needs a package that is not installed.

@@ -306,8 +306,8 @@ class RankingData:
             When pyarrow is not installed.
         DataError
             When the file is not a Parquet file or has no label column. Or when it has missing values, a column that is
-            not numeric, or a column that would be a feature but is named like ids or labels: ``query_id``,
-            ``session``, ``document``, ``relevance`` or the like.
+            not numeric, or a column that would be a feature but is named like ids or labels (``query_id``,
+            ``session``, ``document``, ``relevance`` or the like) or like an index of pandas (``__index_level_0__``).
         """
         from ranksvm.datasets.parquet import read_parquet
         from ranksvm.datasets.table import Columns

@@ -255,7 +255,8 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     Raises
     ------
     DataError
-        When a named column is missing, two columns have the same name, or a feature is named like ids or labels.
+        When a named column is missing, two columns have the same name, or a feature is named like ids, labels or an
+        index.
     """
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
@@ -281,10 +282,12 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     features = [column for column in names if column not in others]
     if not known_features and (reserved := reserved_column(features)):
         column, parameter = reserved
+        cure = f"name it ({parameter}={column!r}; --{parameter} {column} at the command line)"
+        if parameter == "index":
+            cure = "write the file without it (index=False)"
         raise DataError(
-            f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: name it "
-            f"({parameter}={column!r}; --{parameter} {column} at the command line), ignore it (ignore, --ignore), "
-            "or rename it if it is a feature."
+            f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: {cure}, ignore it "
+            "(ignore, --ignore), or rename it if it is a feature."
         )
     known = columns.categorical if isinstance(columns.categorical, Mapping) else {}
     categories = {column: list(known[column]) for column in features if column in known}
