@@ -62,6 +62,16 @@ def test_the_model_is_that_of_a_fit_in_memory(ranksvm, ranksvm_json, large, fold
         assert len(list(caches.iterdir())) == 3
 
 
+@pytest.mark.parametrize("model", [[], ["--model", "additive"]])
+def test_data_within_the_limit_are_fitted_in_memory_without_a_warning(ranksvm, folder, tmp_path, model):
+    arguments = ("train", folder / "train.txt", "-C", "0.1", *model)
+    result = ranksvm(*arguments, "--memory-limit", "8GB", "-o", tmp_path / "a.rsvm")
+    assert "memory_limit" not in result.stderr
+    ranksvm(*arguments, "-o", tmp_path / "b.rsvm")
+    models = [package.load(tmp_path / name) for name in ("a.rsvm", "b.rsvm")]
+    assert models[0].objective_ == models[1].objective_
+
+
 def test_additive_models(ranksvm, ranksvm_json, large, folder, tmp_path):
     additive = ("--model", "additive", "--interactions", "2", "--max-bins", "8", "-C", "0.1", "--tol", "1e-8")
     arguments = (*LIMIT[:2], "--cache-dir", tmp_path / "caches", *additive)

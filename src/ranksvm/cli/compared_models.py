@@ -80,7 +80,10 @@ def check_models(options: dict[str, Any]) -> None:
             if options[name] is not None:
                 raise click.UsageError(f"--low-rank with {flag(name)}: {NOT_OF_LOW_RANK[name]}.")
     if options["memory_limit"] is not None and not (kernels or "regularized" in low_rank):
-        raise click.UsageError("--memory-limit is an option of kernels, or of --low-rank regularized.")
+        raise click.UsageError(
+            "--memory-limit is an option of kernels, or of --low-rank regularized: tune reads TRAIN into memory. "
+            "ranksvm train --C-range reads a TRAIN that is larger than memory in passes."
+        )
     if options["early_stopping_rounds"] is not None and options["valid"] is None:
         raise click.UsageError("--early-stopping-rounds needs data to evaluate every epoch on: give --valid.")
     if options["early_stopping_rounds"] is not None and options["convention"] != "default":

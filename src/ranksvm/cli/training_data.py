@@ -83,10 +83,18 @@ class TrainingData:
         return "validation data" if "valid" in self.parts else f"{folds} folds of queries"
 
     def resolved(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options, in which features are given by their columns instead of names or numbers."""
-        names, n_features = self.parts["train"].feature_names, self.parts["train"].n_features
-        signs = signs_of_columns(options["monotone"], names, n_features)
-        return {**options, **columns_of_additive(options, names, n_features), "monotone": signs}
+        """The options, in which features are given by their columns instead of names or numbers.
+
+        ``memory_limit`` becomes None if a linear or additive model is fitted in memory: it has done its work, and an
+        estimator would warn that it has no effect.
+        """
+        train = self.parts["train"]
+        names, n_features = train.feature_names, train.n_features
+        found = {**options, **columns_of_additive(options, names, n_features)}
+        found["monotone"] = signs_of_columns(options["monotone"], names, n_features)
+        if options["kernel"] is None and options["low_rank"] is None and not isinstance(train, DataInFile):
+            found["memory_limit"] = None
+        return found
 
     def check_features(self, categorical: Sequence[int] | None, additive: bool, scalers: Sequence[str]) -> None:
         """Refuse features that hold text, unless all models are additive, and values that are infinite or NaN.
