@@ -10,9 +10,12 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import clone
 
+import ranksvm
 from ranksvm import (
     AdditiveRankSVM,
+    AdditiveRankSVMCV,
     FactorizedRankSVM,
     KernelRankSVM,
     RankSVM,
@@ -401,6 +404,37 @@ def test_an_invalid_value_has_the_name_of_its_feature(ranker):
     X[3, 1] = np.inf
     with pytest.raises(DataError, match=r"infinity at X\[3, 1\] \(feature size\)"):
         ranker.fit(RankingData(X, y, qid, feature_names=["price", "size"]))
+
+
+@pytest.mark.parametrize("kind", ["RankingData", "path"])
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        RankSVM(C=0.1, monotone={"size": 1}),
+        AdditiveRankSVM(C=0.1, monotone={"size": 1}, interactions=[("price", "age")]),
+        RankSVMCV(Cs=[0.1, 1.0], cv=2, monotone={"size": 1}),
+        AdditiveRankSVMCV(Cs=[0.1, 1.0], cv=2, monotone={"size": 1}),
+    ],
+)
+def test_names_of_features_are_kept(ranker, kind, tmp_path, recwarn):
+    """They were dropped, so monotone could not name a feature, and columns in another order were not noticed."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    made = make_ranking(n_queries=20, n_docs=5, n_features=3, random_state=0)
+    data = RankingData(made.X, made.y, made.qid, feature_names=["price", "size", "age"])
+    data.to_parquet(tmp_path / "data.parquet")
+    frame = pd.DataFrame(made.X, columns=data.feature_names)
+    model = clone(ranker).fit(data if kind == "RankingData" else tmp_path / "data.parquet")
+    expected = clone(ranker).fit(frame, made.y, qid=made.qid)
+    assert model.feature_names_in_.tolist() == ["price", "size", "age"]
+    model.save(tmp_path / "model")
+    recwarn.clear()
+    for each in (model, ranksvm.load(tmp_path / "model")):
+        np.testing.assert_array_equal(each.predict(data.X), expected.predict(frame))
+        np.testing.assert_array_equal(each.predict(frame), expected.predict(frame))
+        with pytest.raises(DataError, match="feature names should match those that were passed during fit"):
+            each.predict(frame[["size", "price", "age"]])
+    assert not recwarn.list  # data.X has no names, but is in the order of the fit
 
 
 def test_rank_svm_takes_labels_and_queries_from_it():

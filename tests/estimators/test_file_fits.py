@@ -258,6 +258,18 @@ def test_the_path_of_a_file(tmp_path, monkeypatch, suffix):
         RankSVM().fit(path)
 
 
+@pytest.mark.parametrize("ranker", [RankSVM(C=0.05), RankSVMCV(Cs=[0.05], cv=2)])
+def test_names_of_features_come_from_the_file(tmp_path, monkeypatch, ranker):
+    data, path = made(tmp_path), tmp_path / "named.rsd"
+    names = [f"n{number}" for number in range(data.n_features)]
+    RankingData(data.X, data.y, data.qid, feature_names=names).save(path)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 0)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 0)
+    ranker.set_params(monotone={"n1": -1, "n2": 1}, memory_limit="30KB").fit(path)
+    assert ranker.feature_names_in_.tolist() == names
+    assert ranker.coef_[1] <= 0 <= ranker.coef_[2]
+
+
 def test_a_file_that_changes(tmp_path, monkeypatch):
     """While it is read, and between loading and fitting."""
     data = made(tmp_path)

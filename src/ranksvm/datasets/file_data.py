@@ -81,7 +81,7 @@ def in_file(path: str, limit: MemoryLimit) -> bool:
 
 
 def unpacked(
-    X: MatrixLike | RankingData | FileData | PathLike,
+    X: MatrixLike | RankingData | FileData,
     y: ArrayLike | None,
     qid: ArrayLike | None,
     group: ArrayLike | None,
@@ -90,13 +90,13 @@ def unpacked(
     missing: bool = False,
     categorical: Sequence[str | int] = (),
 ) -> tuple[Any, Any, Any, TextFeatures | None]:
-    """Split X of ``fit``, which may be one RankingData or a path, into X, y and qid.
+    """Split X of ``fit``, which may be one RankingData, into X, y and qid.
 
     Parameters
     ----------
-    X : RankingData, path or other features
-        The data, or the path of their file. RankingData that were loaded from a file become `FileData` if a fit
-        in memory would take more than ``limit``.
+    X : RankingData or other features
+        The data. RankingData that were loaded from a file become `FileData` if a fit in memory would take more than
+        ``limit``.
     y, qid : array-like or None
         Labels and query ids; None: from the RankingData.
     group : array-like or None
@@ -116,8 +116,6 @@ def unpacked(
     tuple of (X, y, qid, text_features)
         What to fit to; the last is None if no feature held text, and none is in ``categorical`` by name.
     """
-    if isinstance(X, str | os.PathLike):
-        X = training_file(X, limit, missing, categorical)
     if not isinstance(X, RankingData):
         if limit is not None and not isinstance(X, FileData):  # FileData come from the command line
             warnings.warn(

@@ -174,7 +174,8 @@ class RankSVMCore(DualMixin, LinearRanker):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
-        Names of the features, if X had string column names; `coef_table` lists them with the weights.
+        Names of the features, if X had names (string column names; RankingData and files may have names, too);
+        `coef_table` lists them with the weights.
     frame_type_ : str or None
         Library of the DataFrame X, such as "polars".
     qid_column_ : str or None

@@ -127,8 +127,7 @@ def additive_training_set(
     categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     weight = _sample_weight(training, data.n_rows)
     bins, statistics = described_features(X, options.max_bins, categorical, data.n_threads, weight, missing)
-    names = training.feature_names if feature_names is None else feature_names
-    codes = codes_of(bins, X, data.n_threads, names)
+    codes = codes_of(bins, X, data.n_threads, feature_names)
     shares, scales = level_shares(bins, codes, weight, data.n_threads), feature_scales(statistics.ranges, categorical)
     terms = AdditiveTerms(bins, shares, scales, statistics.mean, float(options.step_weight), options.linear)
     levels = AdditiveLevels(terms, statistics.ranges, statistics.level_means, signs, feature_names)

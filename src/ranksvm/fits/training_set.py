@@ -54,7 +54,7 @@ class TrainingArguments:
     text_features : TextFeatures, optional
         Names and categories, if X is from a file or RankingData in which features held text.
     feature_names : sequence of str, optional
-        Names of the features of RankingData, for messages.
+        Names of the features of a file or of RankingData.
     """
 
     X: Any

@@ -1,6 +1,7 @@
 """Converts arguments of ``fit`` and ``predict`` to arrays; no other module distinguishes kinds of input."""
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,7 +22,7 @@ from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.numeric_column import label_column
 from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.validation import as_data_error
-from ranksvm.datasets.file_data import FileData, unpacked
+from ranksvm.datasets.file_data import FileData, training_file, unpacked
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.device.arrays import host_sparse, host_values, is_on_device
 from ranksvm.estimators.base.arguments import MetricsLike, Validated
@@ -83,10 +84,13 @@ def resolve_files(
     if _is_plain(training.X) and memory_limit is None:
         return training
     listed = [] if categorical is None else list(categorical)
+    X = training.X
+    if isinstance(X, str | os.PathLike):
+        X = training_file(X, memory_limit, missing, listed)
+    names = X.feature_names if isinstance(X, RankingData) else None
     X, y, qid, texts = unpacked(
-        training.X, training.y, training.qid, training.group, training.pairs, memory_limit, missing, listed
+        X, training.y, training.qid, training.group, training.pairs, memory_limit, missing, listed
     )
-    names = training.X.feature_names if isinstance(training.X, RankingData) else None
     return replace(training, X=X, y=y, qid=qid, text_features=texts, feature_names=names)
 
 
@@ -121,7 +125,7 @@ def read_training_data(ranker: "Ranker", training: TrainingArguments) -> Trainin
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
         ranker.n_features_in_ = X.shape[1]
-        _name_texts(ranker, training)
+        _store_names(ranker, training)
         return training
     if isinstance(X, Preferences):
         others = {name: getattr(training, name) for name in ("y", "qid", "group", "pairs", "pair_weight")}
@@ -139,17 +143,17 @@ def read_training_data(ranker: "Ranker", training: TrainingArguments) -> Trainin
         X, y = features_and_labels(ranker, X, y, n_threads=n_threads, finite=False)
     else:
         X = validated_features(ranker, X, n_threads=n_threads, reset=True, finite=False)
-    _name_texts(ranker, training)
+    _store_names(ranker, training)
     largest = None
     if not ranker._takes_missing:
-        largest = validation.largest_values(X, n_threads, *_described(ranker, training.feature_names))
+        largest = validation.largest_values(X, n_threads, *_described(ranker))
     return replace(training, X=X, y=y, largest=largest)
 
 
-def _name_texts(ranker: Any, training: TrainingArguments) -> None:
-    """Store the names of all features if some held text, because X has no names once numbers replace the texts."""
-    if training.text_features is not None:
-        ranker.feature_names_in_ = np.array(training.text_features.names, dtype=object)
+def _store_names(ranker: Any, training: TrainingArguments) -> None:
+    """Store the names of the features of a file or of RankingData, which their array X does not have."""
+    if training.feature_names is not None:
+        ranker.feature_names_in_ = np.array(training.feature_names, dtype=object)
 
 
 def read_evaluation_sets(
@@ -374,7 +378,9 @@ def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | 
     if len(X.shape) != 2 or 0 in X.shape or X.dtype not in validation.FEATURE_CHECKS["dtype"]:
         return None
     named = hasattr(ranker, "feature_names_in_")
-    if not reset and (named or getattr(ranker, "n_features_in_", None) != X.shape[1]):
+    # scikit-learn warns about arrays if the fit had names; but those of a file or RankingData also come with an array
+    warned = named and getattr(ranker, "frame_type_", "") is not None
+    if not reset and (warned or getattr(ranker, "n_features_in_", None) != X.shape[1]):
         return None
     if is_sparse(X):
         check_sparse_format(X)
@@ -402,6 +408,6 @@ def _check_finite(ranker: "Ranker", X: Validated, n_threads: int) -> None:
     validation.check_finite(X, n_threads, *_described(ranker), missing=getattr(ranker, "_takes_missing", False))
 
 
-def _described(ranker: "Ranker", names: Sequence[str] | None = None) -> tuple[Any, bool]:
+def _described(ranker: "Ranker") -> tuple[Any, bool]:
     """The names of the features, and whether X is a kernel matrix, for messages about X."""
-    return getattr(ranker, "feature_names_in_", names), getattr(ranker, "kernel", None) == "precomputed"
+    return getattr(ranker, "feature_names_in_", None), getattr(ranker, "kernel", None) == "precomputed"
