@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import signal
 import sys
 from functools import partial
 from types import SimpleNamespace
@@ -227,3 +228,18 @@ def test_missing_values(tmp_path, kind):
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     with pytest.raises(DataError, match=r"column 'label' of .* has missing values .*: fill or drop them first\.$"):
         read_data(path, missing=True)
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_program_keeps_its_handlers_of_signals_while_csv_is_read(tmp_path, monkeypatch, own):
+    """Those of pyarrow lost Ctrl-C and SIGTERM in commands; other programs keep the setting of pyarrow."""
+    pa = pytest.importorskip("pyarrow")
+    calls = []
+    monkeypatch.setattr(pa, "enable_signal_handlers", calls.append)
+    before = signal.signal(signal.SIGTERM, (lambda *_: None) if own else signal.SIG_DFL)
+    (tmp_path / "data.csv").write_text("label,qid,x\n1,1,0.5\n0,1,2\n")
+    try:
+        read_data(tmp_path / "data.csv")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert set(calls) == ({False} if own else set())

@@ -1,5 +1,6 @@
 """Tables with named columns, as in Parquet and CSV files: the role of each column, and its values."""
 
+import signal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
@@ -312,8 +313,13 @@ def pyarrow_with(module: str, what: str) -> ModuleType:
         import pyarrow
 
         importlib.import_module(f"pyarrow.{module}")
+        if module == "csv":  # pyarrow loads this while it converts columns, and then loses Ctrl-C
+            importlib.import_module("pyarrow.compute")
     except ImportError:
         raise MissingDependencyError(f"{what} needs pyarrow: pip install 'ranksvm[parquet]'") from None
+    if callable(signal.getsignal(signal.SIGTERM)):
+        # The program handles signals itself, as commands do. While pyarrow reads CSV, its own handlers would lose them.
+        pyarrow.enable_signal_handlers(False)
     return pyarrow
 
 
