@@ -31,7 +31,7 @@ CONTAINERS = {
     "xgboost": (of_package("xgboost", "DMatrix"), "of type xgboost.DMatrix: pass the features"),
     "lightgbm": (of_package("lightgbm", "Dataset"), "of type lightgbm.Dataset: pass the features"),
     "catboost": (of_package("catboost", "Pool"), "of type catboost.Pool: pass the features"),
-    "name of a file": ("train.txt", r"'train.txt': read the file first, data = ranksvm.read_letor"),
+    "name of a file": ("train.txt", r"'train.txt': read the file first, data = ranksvm.datasets.read_data\(path\)"),
     "path": (Path("train.txt"), "read the file first"),
     "dict": ({"a": [1.0, 2.0]}, "pass a DataFrame"),
     "list of dicts": ([{"a": 1.0}, {"a": 2.0}], "pass a DataFrame"),

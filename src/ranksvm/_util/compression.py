@@ -1,7 +1,6 @@
 """Compressed files: recognized by their first bytes when read, by their name when written."""
 
-import bz2
-import lzma
+import importlib
 import zlib
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -31,6 +30,17 @@ def compression_of_name(name: str) -> str | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
 
 
+def _of_python(module: str, kind: str) -> ModuleType:
+    """A module of the standard library, which a Python that was built without the library behind it lacks."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingDependencyError(
+            f"reading and writing {kind} files needs Python's module {module}, and this Python was built without it: "
+            f"decompress the file first, or install the headers of {kind} and build Python again."
+        ) from None
+
+
 def _zstd() -> ModuleType:
     try:
         from compression import zstd  # Python 3.14
@@ -47,16 +57,24 @@ def _zstd() -> ModuleType:
     return zstandard
 
 
-def _zstd_error(kind: str) -> type[Exception]:
-    return _zstd().ZstdError if kind == "zstd" else zlib.error
+def _error(kind: str) -> type[Exception]:
+    """What a decompressor raises for damaged data."""
+    if kind == "gzip":
+        return zlib.error
+    if kind == "bzip2":
+        return OSError
+    error: type[Exception] = _of_python("lzma", kind).LZMAError if kind == "xz" else _zstd().ZstdError
+    return error
 
 
 def _decompressor(kind: str) -> Callable[[], Any]:
     if kind == "gzip":
         return lambda: zlib.decompressobj(wbits=31)
     if kind == "bzip2":
-        return bz2.BZ2Decompressor
+        make: Callable[[], Any] = _of_python("bz2", kind).BZ2Decompressor
+        return make
     if kind == "xz":
+        lzma = _of_python("lzma", kind)
         return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
     zstd = _zstd()
     if hasattr(zstd, "ZstdCompressor") and hasattr(zstd.ZstdDecompressor, "decompressobj"):
@@ -84,7 +102,7 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
             started = True
             try:
                 yield from _texts(stream, data, kind)
-            except (zlib.error, lzma.LZMAError, OSError, _zstd_error(kind)) as error:
+            except (OSError, _error(kind)) as error:
                 raise BrokenStreamError(f"the {kind} data are damaged: {error}") from error
             data = b""
             if stream.eof:
@@ -114,9 +132,9 @@ def compressor(file: IO[bytes], kind: str) -> Any:
     if kind == "gzip":
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
     if kind == "bzip2":
-        return bz2.BZ2File(file, "wb")
+        return _of_python("bz2", kind).BZ2File(file, "wb")
     if kind == "xz":
-        return lzma.LZMAFile(file, "wb")
+        return _of_python("lzma", kind).LZMAFile(file, "wb")
     zstd = _zstd()
     if hasattr(zstd, "ZstdFile"):
         return zstd.ZstdFile(file, "w")

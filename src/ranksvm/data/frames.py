@@ -295,7 +295,7 @@ def refuse_containers(X: object) -> None:
         )
     if isinstance(X, str | os.PathLike):
         raise DataError(
-            f"X is {os.fspath(X)!r}: read the file first, data = ranksvm.read_letor(path), and pass X=data.X, "
+            f"X is {os.fspath(X)!r}: read the file first, data = ranksvm.datasets.read_data(path), and pass X=data.X, "
             "y=data.y, qid=data.qid."
         )
     if isinstance(X, Mapping) or (isinstance(X, list) and X and isinstance(X[0], Mapping)):

@@ -1,7 +1,10 @@
 """Writing LETOR text: what is written reads back as equal arrays."""
 
+import bz2
 import io
+import lzma
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -11,11 +14,31 @@ from hypothesis.extra.numpy import arrays
 
 from ranksvm.datasets import RankingData, make_ranking, read_letor, write_letor
 from ranksvm.datasets.letor import writer
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, MissingDependencyError
 
 
 def same(a, b):
     return (a.toarray() == b.toarray()).all() if sp.issparse(a) and sp.issparse(b) else np.array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "module", "compress"), [(".bz2", "bz2", bz2.compress), (".xz", "lzma", lzma.compress)]
+)
+def test_a_python_without_a_compression_reads_other_files(tmp_path, monkeypatch, suffix, module, compress):
+    """Python is often built where the headers of bzip2 or xz are missing, and then lacks their modules."""
+    monkeypatch.setitem(sys.modules, module, None)
+    data = make_ranking(2, 3, 2, random_state=0)
+    for name in ("train.txt", "train.txt.gz"):
+        write_letor(tmp_path / name, data)
+        np.testing.assert_array_equal(read_letor(tmp_path / name).X, data.X)
+    compressed = tmp_path / f"train.txt{suffix}"
+    message = f"needs Python's module {module}, and this Python was built without it: decompress the file first"
+    with pytest.raises(MissingDependencyError, match=message):
+        write_letor(compressed, data)
+    assert not compressed.exists()
+    compressed.write_bytes(compress((tmp_path / "train.txt").read_bytes()))
+    with pytest.raises(MissingDependencyError, match=message):
+        read_letor(compressed)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
