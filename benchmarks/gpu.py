@@ -202,10 +202,10 @@ def bandwidths(found: list[Measured], peak: float) -> str:
 def profiles(found: list[Measured], peak: float, empty: float) -> str:
     """The time of each kernel."""
     parts = [
-        "## Profile\n\nA fit to the same certificate, every launch waited for; an empty launch, "
-        f"{1e6 * empty:.1f} us, is taken off each. Bytes are those of the arrays a kernel is given, each once. "
-        "*Limit*: memory from half of its speed on; launches where a kernel takes no longer than one; else arithmetic "
-        "and latency (visits of pairs, float64, uneven lists)."
+        "## Profile\n\nA fit to the same certificate, with a wait after each launch. The time of an empty launch, "
+        f"{1e6 * empty:.1f} us, is subtracted from each. Bytes are the sizes of the arrays that a kernel takes, each "
+        "counted once. *Limit*: memory, if the kernel reaches half of its speed; launches, if it takes no longer than "
+        "an empty one; otherwise arithmetic and latency (visits of pairs, float64, uneven lists)."
     ]
     for one in found:
         total = sum(spent.seconds for spent in one.profile.values()) or 1.0
@@ -273,7 +273,7 @@ def additive(found: list[AdditiveFit], peak: float) -> str:
         "## Additive models\n\nTo the default certificate, float32 features. *Levels and codes*: on the CPU, with all "
         "threads, part of each whole fit. *Floor*: one read of X and of the codes, one byte each.\n\n"
         + table(header, rows)
-        + "\n\nThe kernels of the last fit, every launch waited for:\n\n"
+        + "\n\nThe kernels of the last fit, with a wait after each launch:\n\n"
         + table(["kernel", "launches", "ms", "of all"], profile)
     )
 
@@ -315,9 +315,10 @@ def cost_model(found: list[Choice], costs: DeviceCosts) -> str:
         f"GB/s, {visits:,.1f} billion visits of pairs a second, kernels compiled in {1e3 * costs.compilation:.0f} ms"
     )
     return (
-        "## The choice of `auto`\n\nKernels compiled, all threads; what is common to both (checks of the input, pairs) "
-        f"is in no estimate. Measured on the device before the choice: {measured_costs}. *Regret*: seconds of what was "
-        f"chosen over those of the better one: at most {worst:.2f}.\n\n{table([*header, 'regret'], rows)}"
+        "## The choice of `auto`\n\nThe kernels are compiled already, and the CPU uses all threads. No estimate "
+        "includes the work that both have in common (checks of the input, pairs). Measured on the device "
+        f"before the choice: {measured_costs}. *Regret*: seconds on the chosen device over seconds on the faster one: "
+        f"at most {worst:.2f}.\n\n{table([*header, 'regret'], rows)}"
     )
 
 

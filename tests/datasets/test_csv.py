@@ -232,7 +232,7 @@ def test_missing_values(tmp_path, kind):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_a_program_keeps_its_handlers_of_signals_while_csv_is_read(tmp_path, monkeypatch, own):
-    """Those of pyarrow lost Ctrl-C and SIGTERM in commands; other programs keep the setting of pyarrow."""
+    """The handlers of pyarrow lost Ctrl-C and SIGTERM in commands; for other programs, pyarrow keeps its setting."""
     pa = pytest.importorskip("pyarrow")
     calls = []
     monkeypatch.setattr(pa, "enable_signal_handlers", calls.append)

@@ -30,7 +30,7 @@ def compression_of_name(name: str) -> str | None:
     return next((kind for suffix, kind in _SUFFIXES.items() if name.lower().endswith(suffix)), None)
 
 
-def _of_python(module: str, kind: str) -> ModuleType:
+def _standard_module(module: str, kind: str) -> ModuleType:
     """A module of the standard library, which a Python that was built without the library behind it lacks."""
     try:
         return importlib.import_module(module)
@@ -63,7 +63,7 @@ def _error(kind: str) -> type[Exception]:
         return zlib.error
     if kind == "bzip2":
         return OSError
-    error: type[Exception] = _of_python("lzma", kind).LZMAError if kind == "xz" else _zstd().ZstdError
+    error: type[Exception] = _standard_module("lzma", kind).LZMAError if kind == "xz" else _zstd().ZstdError
     return error
 
 
@@ -71,10 +71,10 @@ def _decompressor(kind: str) -> Callable[[], Any]:
     if kind == "gzip":
         return lambda: zlib.decompressobj(wbits=31)
     if kind == "bzip2":
-        make: Callable[[], Any] = _of_python("bz2", kind).BZ2Decompressor
+        make: Callable[[], Any] = _standard_module("bz2", kind).BZ2Decompressor
         return make
     if kind == "xz":
-        lzma = _of_python("lzma", kind)
+        lzma = _standard_module("lzma", kind)
         return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)
     zstd = _zstd()
     if hasattr(zstd, "ZstdCompressor") and hasattr(zstd.ZstdDecompressor, "decompressobj"):
@@ -132,9 +132,9 @@ def compressor(file: IO[bytes], kind: str) -> Any:
     if kind == "gzip":
         return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0, compresslevel=6)
     if kind == "bzip2":
-        return _of_python("bz2", kind).BZ2File(file, "wb")
+        return _standard_module("bz2", kind).BZ2File(file, "wb")
     if kind == "xz":
-        return _of_python("lzma", kind).LZMAFile(file, "wb")
+        return _standard_module("lzma", kind).LZMAFile(file, "wb")
     zstd = _zstd()
     if hasattr(zstd, "ZstdFile"):
         return zstd.ZstdFile(file, "w")

@@ -320,8 +320,13 @@ def _strings(content: bytes, lengths: np.ndarray) -> np.ndarray:
 def pack_strings(words: list[str]) -> np.ndarray:
     """An array of str, of fixed width unless that wastes memory."""
     lengths = [len(word) for word in words]
-    fixed = max(lengths, default=0) <= 32 + 4 * (sum(lengths) / max(1, len(lengths)))
-    return np.array(words, dtype=np.str_ if fixed else object)
+    wasteful = wastes_memory(max(lengths, default=0), sum(lengths) / max(1, len(lengths)))
+    return np.array(words, dtype=object if wasteful else np.str_)
+
+
+def wastes_memory(width: int, mean_length: float) -> bool:
+    """Whether an array of fixed width would take much more memory than its words: a few are far longer than most."""
+    return width > 32 + 4 * mean_length
 
 
 def empty_pages(shape: tuple[int, ...], *, dtype: np.dtype) -> np.ndarray:

@@ -14,7 +14,7 @@ from ranksvm._util.compression import BrokenStreamError
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.letor.source import Text
-from ranksvm.datasets.letor.text import Layout, Piece, Settings, pack_strings, parse_text, probe, widened
+from ranksvm.datasets.letor.text import Layout, Piece, Settings, pack_strings, parse_text, probe, wastes_memory, widened
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, OptionError
 
@@ -212,15 +212,11 @@ def join_strings(arrays: list) -> np.ndarray:
     if len(arrays) == 1 or all(array.dtype == np.int64 for array in arrays):
         return _join(arrays)
     arrays = [pack_strings([str(v) for v in array.tolist()]) if array.dtype.kind == "i" else array for array in arrays]
-    if any(array.dtype == object for array in arrays) or _differ_in_width(arrays):
+    widths, sizes = [array.dtype.itemsize // 4 for array in arrays], [len(array) for array in arrays]
+    joined_width, mean_width = max(widths), np.dot(widths, sizes) / max(1, sum(sizes))
+    if any(array.dtype == object for array in arrays) or wastes_memory(joined_width, mean_width):
         return pack_strings([word for array in arrays for word in array.tolist()])
     return np.concatenate(arrays)
-
-
-def _differ_in_width(arrays: list) -> bool:
-    """Whether joining arrays of fixed width could waste memory: a few ids may be far longer than all others."""
-    widths, sizes = [array.dtype.itemsize // 4 for array in arrays], [len(array) for array in arrays]
-    return max(widths) > 32 + 4 * np.dot(widths, sizes) / max(1, sum(sizes))
 
 
 def _join_dense(pieces: list[Piece], layout: Layout, dtype: np.dtype) -> np.ndarray:

@@ -378,7 +378,8 @@ def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | 
     if len(X.shape) != 2 or 0 in X.shape or X.dtype not in validation.FEATURE_CHECKS["dtype"]:
         return None
     named = hasattr(ranker, "feature_names_in_")
-    # scikit-learn warns about arrays if the fit had names; but those of a file or RankingData also come with an array
+    # scikit-learn warns about an array if X of the fit had names; here only if X was a DataFrame, because a file or
+    # RankingData may also have names, and their X is an array
     warned = named and getattr(ranker, "frame_type_", "") is not None
     if not reset and (warned or getattr(ranker, "n_features_in_", None) != X.shape[1]):
         return None

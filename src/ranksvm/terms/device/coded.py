@@ -61,7 +61,8 @@ class CodedRows:
         self.largest: np.ndarray = design.largest(n_threads)  # type: ignore[no-untyped-call]
         self._features = features
         self._n_linear = design.terms.n_linear
-        self._n_columns, self._n_entries = design.codes.shape[1], design.terms.level_basis.n_numbers - self._n_linear
+        self.basis = design.terms.level_basis
+        self._n_columns, self._n_entries = design.codes.shape[1], self.basis.n_numbers - self._n_linear
         begin = np.append(design.terms.columns[:, 6], self._n_entries)
         self._most: int = int(np.diff(begin).max(initial=1))
         self._begin = launcher.copy_in(begin.astype(np.int64))
@@ -162,7 +163,7 @@ class CodedTerm(DeviceTerm):
         features = _features_on(run, design, taken, n_threads, {} if on_devices is None else on_devices)
         rows = CodedRows(features, run, design, taken, n_threads)
         # only products are computed there: methods that read single rows are overridden
-        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows), design.terms.level_basis)
+        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows), rows.basis)
         self.design: AdditiveDesign = design
         self._n_threads = n_threads
 
