@@ -51,7 +51,7 @@ def test_containers_are_refused_everywhere(kind):
         with pytest.raises(DataError, match=message):
             model.fit(X, DATA.y, qid=DATA.qid)
     model = RankSVM().fit(DATA.X, DATA.y, qid=DATA.qid)
-    for method in (model.predict, model.rank, model.explain):
+    for method in (model.predict, model.rank, model.explain, model.score):
         with pytest.raises(DataError, match=message):
             method(X)
     with pytest.raises(DataError, match=message):

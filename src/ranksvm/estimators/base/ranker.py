@@ -204,6 +204,7 @@ class Ranker:
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
         if y is None:
+            frames.refuse_containers(X)
             raise DataError("score needs labels y, or pairs of rows.")
         scores = self._predicted(X)
         qid = self._query_ids(X, qid)
