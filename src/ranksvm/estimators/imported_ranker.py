@@ -15,10 +15,15 @@ from ranksvm.estimators.base.linear_ranker import LinearRanker
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.exporting.features import mapped_names
-from ranksvm.exporting.liblinear import is_liblinear, read_liblinear
-from ranksvm.exporting.libsvm import is_libsvm, read_libsvm
 from ranksvm.exporting.reading import LinearFile
-from ranksvm.exporting.svm_light import is_svm_light, read_svm_light
+from ranksvm.exporting.svm_files import (
+    is_liblinear,
+    is_libsvm,
+    is_svm_light,
+    read_liblinear,
+    read_libsvm,
+    read_svm_light,
+)
 from ranksvm.exporting.xgboost import is_xgboost, read_xgboost
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema

@@ -16,8 +16,7 @@ from ranksvm.exceptions import OptionError
 from ranksvm.exporting.features import FeatureNames, feature_templates, mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
 from ranksvm.exporting.request import Export, Request, Target, feature_ranges, name_of, self_test
-from ranksvm.exporting.scaling import QueryScaling
-from ranksvm.exporting.scoring import Additive, Linear, Scoring, scoring_of
+from ranksvm.exporting.scoring import Additive, Linear, QueryScaling, Scoring, scoring_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

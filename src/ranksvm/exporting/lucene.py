@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request
-from ranksvm.exporting.scaling import Scaling
+from ranksvm.exporting.scoring import Scaling
 from ranksvm.exporting.text import float32_number
 
 __all__ = ["LuceneFeature", "lucene_features", "lucene_test", "offset_of", "scale_of_scores"]

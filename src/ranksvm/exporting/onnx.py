@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from ranksvm.exceptions import MissingDependencyError, OptionError
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.scaling import QueryScaling, Scaling
-from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear
+from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear, QueryScaling, Scaling
 from ranksvm.exporting.tables import Table
 from ranksvm.exporting.trees import Leaf, Tree, float32_function, tree_of
 

@@ -4,7 +4,7 @@ import keyword
 
 from ranksvm.exporting.code import Language, filled
 from ranksvm.exporting.request import Request
-from ranksvm.exporting.scaling import QueryScaling
+from ranksvm.exporting.scoring import QueryScaling
 
 __all__ = ["PYTHON"]
 

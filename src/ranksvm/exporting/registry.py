@@ -17,9 +17,9 @@ DESCRIPTIONS = {
         "opensearch": "elasticsearch.OPENSEARCH",
     },
     "weights of retrievers for hybrid search": {
-        "elasticsearch-hybrid": "hybrid.ELASTICSEARCH",
-        "opensearch-hybrid": "hybrid.OPENSEARCH",
-        "vespa-hybrid": "hybrid.VESPA",
+        "elasticsearch-hybrid": "elasticsearch.ELASTICSEARCH_HYBRID",
+        "opensearch-hybrid": "elasticsearch.OPENSEARCH_HYBRID",
+        "vespa-hybrid": "vespa.VESPA_HYBRID",
     },
     "a rank profile": {"vespa": "vespa.VESPA"},
     'a graph of operators (needs pip install "ranksvm[onnx]")': {"onnx": "onnx.ONNX"},
@@ -36,9 +36,9 @@ DESCRIPTIONS = {
         "xgboost": "xgboost.XGBOOST",
     },
     "model files of these programs": {
-        "svm-rank": "svm_light.SVM_RANK",
-        "liblinear": "liblinear.LIBLINEAR",
-        "libsvm": "libsvm.LIBSVM",
+        "svm-rank": "svm_files.SVM_RANK",
+        "liblinear": "svm_files.LIBLINEAR",
+        "libsvm": "svm_files.LIBSVM",
     },
 }
 FORMATS = {name: place for formats in DESCRIPTIONS.values() for name, place in formats.items()}

@@ -14,8 +14,7 @@ from ranksvm._util.special_files import is_special
 from ranksvm._util.types import Features, PathLike
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.exporting.scaling import QueryScaling, Scaling
-from ranksvm.exporting.scoring import Additive, Linear, Scoring
+from ranksvm.exporting.scoring import Additive, Linear, QueryScaling, Scaling, Scoring
 from ranksvm.exporting.tables import Axis
 
 __all__ = ["Export", "Request", "SelfTest", "Target", "feature_ranges", "name_of", "self_test"]

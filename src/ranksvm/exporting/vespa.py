@@ -1,9 +1,10 @@
-"""A rank profile for Vespa.
+"""Rank profiles for Vespa: a model, or the weights of retrievers for hybrid search.
 
-If the model scales features per query, its expression runs in the global phase, which sees all reranked hits of the
+If a model scales features per query, its expression runs in the global phase, which sees all reranked hits of the
 query; otherwise it runs in the first phase.
 """
 
+import math
 import re
 
 import numpy as np
@@ -13,7 +14,7 @@ from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
 from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
-__all__ = ["VESPA", "first_phase", "scaled", "vespa_feature"]
+__all__ = ["VESPA", "VESPA_HYBRID"]
 
 # What a rank feature looks like: bm25(title), attribute(age), fieldMatch(title).completeness, query(x), firstPhase, ...
 _ARGUMENT = r"[A-Za-z0-9_@.$-]+(?:\([A-Za-z0-9_@.$, -]*\))?"
@@ -37,7 +38,7 @@ def write(request: Request) -> bytes:
         raise OptionError(
             "Vespa normalizes hits for sums only, not for the steps of an additive model: use another scaler."
         )
-    features = {int(column): vespa_feature(request.names[column]) for column in request.used_columns()}
+    features = {int(column): _feature(request.names[column]) for column in request.used_columns()}
     body = (_first_phase if request.query_scaling is None else _global_phase)(request, features)
     lines = [*_head(request, features), f"rank-profile {request.name} inherits default {{", *body, "}", ""]
     return "\n".join(lines).encode()
@@ -76,21 +77,21 @@ def _tested(request: Request, score: float) -> float:
 
 def _first_phase(request: Request, features: dict[int, str]) -> list[str]:
     if request.additive is not None:
-        return first_phase(_additive(request, features))
+        return _phase(_additive(request, features))
     affine = request.affine()
     terms = []
     for column, feature in features.items():
-        terms.append((request.coef[column], scaled(feature, affine.shift[column], affine.scale[column])))
-    return first_phase(_sum(terms, 12))
+        terms.append((request.coef[column], _scaled(feature, affine.shift[column], affine.scale[column])))
+    return _phase(_sum(terms, 12))
 
 
-def scaled(feature: str, shift: float, scale: float) -> str:
+def _scaled(feature: str, shift: float, scale: float) -> str:
     """The expression ``(feature - shift) / scale``."""
     moved = feature if shift == 0.0 else f"({feature} {'-' if shift > 0.0 else '+'} {exact(abs(shift))})"
     return moved if scale == 1.0 else f"{moved} / {exact(scale)}"
 
 
-def first_phase(lines: list[str]) -> list[str]:
+def _phase(lines: list[str]) -> list[str]:
     """The first phase of a profile, with the lines of an expression."""
     return ["    first-phase {", "        expression {", *lines, "        }", "    }"]
 
@@ -143,7 +144,7 @@ def _sum(terms: list[tuple[float, str]], indent: int) -> list[str]:
     return lines
 
 
-def vespa_feature(name: str) -> str:
+def _feature(name: str) -> str:
     """The rank feature of a name (a single word names an attribute); OptionError if there is none."""
     if IDENTIFIER.fullmatch(name):
         return f"attribute({name})"
@@ -155,12 +156,81 @@ def vespa_feature(name: str) -> str:
     )
 
 
+def write_hybrid(request: Request) -> bytes:
+    """A rank profile whose first phase is a sum with weights that a query may replace.
+
+    Parameters
+    ----------
+    request : Request
+        What to write; names that are words become ``attribute(NAME)``.
+
+    Returns
+    -------
+    bytes
+        A schema's ``rank-profile``, for a separate file next to the schema.
+    """
+    columns = request.used_columns()
+    features = [_feature(request.names[column]) for column in columns]
+    inputs, affine = _inputs([request.names[column] for column in columns]), request.affine()
+    terms: list[str] = []
+    for column, feature, name in zip(columns, features, inputs, strict=True):
+        value = _scaled(feature, affine.shift[column], affine.scale[column])
+        terms.append(f"{' ' * 12}{'+ ' if terms else ''}query({name}) * {value}")
+    lines = [
+        f"# The weights of a {request.scoring.model} as inputs of a rank profile of Vespa, written by ranksvm.",
+        f"# Install: put this file into the application package, as schemas/{request.store}/{request.name}.profile:",
+        "#   vespa deploy",
+        f"# Query: ranking.profile={request.name}, and input.query({inputs[0]})=... for another weight",
+        "# Self-test: three documents.",
+    ]
+    for x, score in zip(request.test.X, request.test.scores, strict=True):
+        values = (
+            f"{feature} = {exact(x[j])}"
+            for j, feature in zip(columns, features, strict=True)
+            if x[j] and not math.isnan(x[j])  # a feature of a document that does not match is 0
+        )
+        lines.append(f"#   {', '.join(values) or 'all features 0'} -> {exact(score)}")
+    lines += [
+        f"rank-profile {request.name} inherits default {{",
+        "    inputs {",
+        *(f"        query({name}) double: {exact(request.coef[j])}" for j, name in zip(columns, inputs, strict=True)),
+        "    }",
+        *_phase(terms),
+        "}",
+        "",
+    ]
+    return "\n".join(lines).encode()
+
+
+def _inputs(names: list[str]) -> list[str]:
+    """A unique name for the input of each feature."""
+    found: list[str] = []
+    for name in names:
+        word = "weight_" + re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        number = 2
+        unique = word
+        while unique in found:
+            unique, number = f"{word}_{number}", number + 1
+        found.append(unique)
+    return found
+
+
 VESPA = Target(
     "vespa",
     ".profile",
     write,
     query_methods=frozenset({"min_max"}),
     no_query_scaler="Vespa normalizes hits by smallest and largest value only (normalize_linear): use query-minmax",
+    store="SCHEMA",
+    check_name=lambda name: identifier_checked(name, "Vespa"),
+)
+VESPA_HYBRID = Target(
+    "vespa-hybrid",
+    ".profile",
+    write_hybrid,
+    query_methods=frozenset({("elasticsearch", "none")}),
+    no_query_scaler="its first phase scores one document at a time",
+    additive=False,
     store="SCHEMA",
     check_name=lambda name: identifier_checked(name, "Vespa"),
 )
