@@ -13,19 +13,17 @@ if find_spec("distributed") is None:
     raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'")
 
 if TYPE_CHECKING:
-    from ranksvm.dask.additive_rank_svm import DaskAdditiveRankSVM
-    from ranksvm.dask.additive_rank_svm_cv import DaskAdditiveRankSVMCV
-    from ranksvm.dask.rank_svm import DaskRankSVM
-    from ranksvm.dask.rank_svm_cv import DaskRankSVMCV
+    from ranksvm.dask.additive_rank_svm import DaskAdditiveRankSVM, DaskAdditiveRankSVMCV
+    from ranksvm.dask.rank_svm import DaskRankSVM, DaskRankSVMCV
 else:
     # Workers import modules of this package for their tasks, without estimators and scikit-learn.
     __getattr__ = lazy_names(
         __name__,
         {
             "DaskAdditiveRankSVM": "ranksvm.dask.additive_rank_svm",
-            "DaskAdditiveRankSVMCV": "ranksvm.dask.additive_rank_svm_cv",
+            "DaskAdditiveRankSVMCV": "ranksvm.dask.additive_rank_svm",
             "DaskRankSVM": "ranksvm.dask.rank_svm",
-            "DaskRankSVMCV": "ranksvm.dask.rank_svm_cv",
+            "DaskRankSVMCV": "ranksvm.dask.rank_svm",
         },
     )
 

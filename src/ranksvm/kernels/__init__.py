@@ -4,8 +4,7 @@ from ranksvm.kernels.definiteness import check_definite, check_precomputed, may_
 from ranksvm.kernels.features import FOURIER_KERNELS, FeatureMap, FourierFeatures, NystroemFeatures, whitening
 from ranksvm.kernels.functions import KERNELS, Kernel, kernel_named
 from ranksvm.kernels.landmarks import LANDMARK_METHODS, choose_landmarks
-from ranksvm.kernels.matrix import KernelMatrix, kernel_matrix
-from ranksvm.kernels.precomputed import precomputed_matrix
+from ranksvm.kernels.matrix import KernelMatrix, kernel_matrix, precomputed_matrix
 
 __all__ = [
     "FOURIER_KERNELS",

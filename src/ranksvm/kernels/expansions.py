@@ -1,5 +1,6 @@
-"""Scoring functions of kernel models: sums of functions of a document, computed in blocks on threads."""
+"""Scoring functions of kernel models: sums of functions of a document, computed in blocks on threads, and pruned."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -12,7 +13,16 @@ from ranksvm.data.scores import linear_scores
 from ranksvm.kernels import Kernel
 from ranksvm.kernels.functions import Documents
 
-__all__ = ["Basis", "Expansion", "KernelsOf", "LinearFunction", "ScoringFunction", "expansion"]
+__all__ = [
+    "Basis",
+    "Expansion",
+    "KernelsOf",
+    "LinearFunction",
+    "Pruning",
+    "ScoringFunction",
+    "expansion",
+    "smallest_terms",
+]
 
 # Bytes of the basis functions' values that a thread computes at a time.
 BLOCK_BYTES = 8 << 20
@@ -222,3 +232,113 @@ def expansion(kernel: Kernel, vectors: Features, coef: np.ndarray) -> ScoringFun
     if kernel.name == "linear":
         return LinearFunction(vectors.T @ coef)
     return Expansion(KernelsOf(kernel, vectors), coef)
+
+
+# A thread computes the kernel values of BLOCK_TERMS terms with BLOCK_OTHERS other terms at a time.
+BLOCK_TERMS, BLOCK_OTHERS = 256, 4096
+# Sums of products of terms have errors up to about this multiple of the sum of their absolute values.
+ROUND_OFF = 4 * np.finfo(np.float64).eps
+# Kernels with k(x, x) <= 1 for every x.
+BOUNDED = ("rbf", "laplacian", "cosine")
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """The effect of dropping terms of a kernel model.
+
+    Parameters
+    ----------
+    n_dropped : int
+        Number of terms dropped.
+    n_support : int
+        Number of terms left.
+    norm : float
+        Norm of the function before terms were dropped, in the kernel's RKHS.
+    distance : float
+        Norm of the dropped terms in the RKHS: the change of the function, up to round-off.
+    score_change : float or None
+        Bound on the change of any score, ``distance`` times the square root of the largest ``k(x, x)``. None if ``k(x,
+        x)`` is unbounded: then the score of x has changed by at most ``distance * sqrt(k(x, x))``.
+    """
+
+    n_dropped: int
+    n_support: int
+    norm: float
+    distance: float
+    score_change: float | None
+
+    @property
+    def relative_distance(self) -> float:
+        """``distance / norm``; 0 if nothing was dropped."""
+        return self.distance / self.norm if self.distance > 0.0 else 0.0
+
+
+def smallest_terms(
+    kernel: Kernel, vectors: Features, coef: np.ndarray, tol: float, n_threads: int
+) -> tuple[np.ndarray, Pruning]:
+    """The terms ``coef_j k(., z_j)`` to keep when the smallest are dropped, as many as ``tol`` allows.
+
+    Terms are ordered by their norms, ``|coef_j| sqrt(k(z_j, z_j))``. The largest number of terms is dropped whose sum
+    has a norm of at most ``tol`` times the norm of all terms; computing the norms of all partial sums costs half the
+    kernel matrix.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    vectors : ndarray or CSR matrix of floats, shape (n_terms, n_features)
+        The documents z_j.
+    coef : ndarray of float64, shape (n_terms,)
+        Their coefficients.
+    tol : float
+        Largest change of the function, relative to its norm.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    kept : ndarray of int64
+        The terms left, ascending.
+    pruning : Pruning
+        The effect of dropping the others.
+    """
+    norms = np.abs(coef) * np.sqrt(kernel.diagonal(vectors))
+    order = np.argsort(norms, kind="stable")
+    squares = _squared_norms_of_sums(KernelsOf(kernel, vectors[order]), coef[order], n_threads)
+    # large terms may cancel, so that the squared norm of their sum may be wrong by this much
+    round_off = ROUND_OFF * np.cumsum(norms[order]) ** 2
+    total = squares[-1] if len(squares) else 0.0
+    least = max(0.0, total - round_off[-1]) if len(squares) else 0.0
+    within = np.flatnonzero(squares + round_off <= tol**2 * least)
+    n_dropped = int(within[-1]) + 1 if len(within) else 0
+    distance = float(np.sqrt(squares[n_dropped - 1])) if n_dropped else 0.0
+    pruning = Pruning(
+        n_dropped=n_dropped,
+        n_support=len(coef) - n_dropped,
+        norm=float(np.sqrt(total)),
+        distance=distance,
+        score_change=distance if kernel.name in BOUNDED else None,
+    )
+    return np.sort(order[n_dropped:]), pruning
+
+
+def _squared_norms_of_sums(functions: KernelsOf, coef: np.ndarray, n_threads: int) -> np.ndarray:
+    """``|sum of the first m terms|^2`` for m = 1, 2, ...: each is the one before plus ``c_m (2 f(z_m) + c_m k_mm)``."""
+    n_terms = len(coef)
+    growth = np.empty(n_terms)
+
+    def grow(start: int) -> None:
+        stop = min(start + BLOCK_TERMS, n_terms)
+        block = slice(start, stop)
+        before = np.zeros(stop - start)
+        for first in range(0, start, BLOCK_OTHERS):
+            others = slice(first, min(first + BLOCK_OTHERS, start))
+            before += functions.submatrix(block, others) @ coef[others]
+        submatrix = functions.submatrix(block, block)
+        c = coef[start:stop]
+        before += np.tril(submatrix, -1) @ c
+        growth[start:stop] = c * (2.0 * before + np.diagonal(submatrix) * c)
+
+    with one_blas_thread():
+        parallel_map(grow, range(0, n_terms, BLOCK_TERMS), n_threads if functions.parallel else 1)
+    return np.maximum(np.cumsum(growth), 0.0)

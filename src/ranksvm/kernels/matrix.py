@@ -1,4 +1,4 @@
-"""The kernel matrix Q of all documents with each other, in the form used by solvers: products with vectors."""
+"""The kernel matrix Q of all documents with each other, computed or given, as solvers use it: products with vectors."""
 
 from typing import Protocol
 
@@ -7,12 +7,12 @@ import numpy as np
 from ranksvm._util.types import Features
 from ranksvm.device import Device
 from ranksvm.device.protocol import StoredArray
-from ranksvm.kernels.functions import Kernel
+from ranksvm.kernels.functions import Kernel, refuse_infinite
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
 from ranksvm.kernels.tiles import KernelValues
 
-__all__ = ["KernelMatrix", "kernel_matrix"]
+__all__ = ["KernelMatrix", "kernel_matrix", "precomputed_matrix"]
 
 
 class KernelMatrix(Protocol):
@@ -113,3 +113,83 @@ def kernel_matrix(
         sums = max(1, memory // (8 * max(1, X.shape[1])))
         return LinearKernelMatrix(X, n_threads=min(n_threads, sums))
     return PackedKernelMatrix(KernelValues(kernel, X), memory=memory, dtype=dtype, n_threads=n_threads)
+
+
+class _GivenValues:
+    """Values of some rows and columns of a full matrix."""
+
+    name = "precomputed"
+    parallel = True
+    row_bytes = 8
+
+    def __init__(self, K: np.ndarray, rows: np.ndarray):
+        self.n_rows = len(rows)
+        # the selected values are copied before they are written to their place
+        self.value_bytes = K.itemsize
+        self._K, self._rows = K, rows
+
+    def ready(self, rows: slice | np.ndarray) -> np.ndarray:
+        return self._rows[rows]
+
+    def values(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
+        out[...] = self._K[rows[:, np.newaxis], columns]
+        refuse_infinite(self.name, out)
+
+    def diagonal(self) -> np.ndarray:
+        values = self._K[self._rows, self._rows].astype(np.float64)
+        refuse_infinite(self.name, values)
+        return values
+
+    def value_error(self) -> float:
+        return 0.0
+
+
+def precomputed_matrix(
+    K: np.ndarray,
+    rows: np.ndarray,
+    *,
+    memory: int,
+    dtype: str = "float32",
+    n_threads: int = 1,
+    device: Device | None = None,
+) -> KernelMatrix:
+    """The submatrix of a full kernel matrix for some rows, with its lower triangle packed.
+
+    Values that do not fit into memory are read from the full matrix by every product.
+
+    Parameters
+    ----------
+    K : ndarray, shape (n_samples, n_samples)
+        Values of a kernel for every two documents, validated by `check_precomputed`.
+    rows : ndarray of int, shape (n_rows,)
+        The selected documents, in the desired order.
+    memory : int
+        Bytes that the packed matrix may take in addition to K, including its construction and products.
+    dtype : {"float32", "float64"}
+        Type of the stored values; products sum in float64.
+    n_threads : int
+        Number of threads.
+    device : Device, optional
+        Device that multiplies the matrix, in its free memory; rows that do not fit are copied there by every
+        product.
+
+    Returns
+    -------
+    KernelMatrix
+        The matrix, for products with vectors.
+
+    Raises
+    ------
+    OptionError
+        When ``memory`` is too small for any product at all.
+    DeviceError
+        When the device's memory is too small.
+    DataError
+        When a value is not finite, or too large for the dtype.
+    """
+    source = _GivenValues(K, rows)
+    if device is not None:
+        from ranksvm.kernels.device_matrix import device_matrix
+
+        return device_matrix(None, K, source, device, dtype=dtype, rows=rows, n_threads=n_threads)
+    return PackedKernelMatrix(source, memory=memory, dtype=dtype, n_threads=n_threads)

@@ -18,9 +18,19 @@ from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 from ranksvm.metrics import Comparison, Evaluation, Metric
 from ranksvm.plotting.figures import picture_formats
-from ranksvm.report.about_model import choice_section, data_section, fit_section, weights_section, worst_section
-from ranksvm.report.about_quality import curves_section, metrics_section, queries_section, scores_section, summary
 from ranksvm.report.blocks import Block, Code, Facts, Section, Text
+from ranksvm.report.sections import (
+    choice_section,
+    curves_section,
+    data_section,
+    fit_section,
+    metrics_section,
+    queries_section,
+    scores_section,
+    summary,
+    weights_section,
+    worst_section,
+)
 from ranksvm.report.subject import Model, examine
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ranksvm._util.text import feature_labels
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.additive import AdditiveFunction, TrainingShares
-from ranksvm.additive.arrays import FunctionArrays, arrays_of, function_of, joined
+from ranksvm.additive.function import FunctionArrays, arrays_of, function_of, joined
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Cells, Shape, edited_steps, shapes_of, term_labels, term_means
 from ranksvm.data import Preferences, Queries, frames, validation

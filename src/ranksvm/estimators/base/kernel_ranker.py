@@ -24,8 +24,7 @@ from ranksvm.fits.kernel_options import (
 )
 from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, kernel_terms, scattered
 from ranksvm.kernels import FourierFeatures, Kernel
-from ranksvm.kernels.expansions import Expansion, LinearFunction, ScoringFunction, expansion
-from ranksvm.kernels.pruning import Pruning, smallest_terms
+from ranksvm.kernels.expansions import Expansion, LinearFunction, Pruning, ScoringFunction, expansion, smallest_terms
 from ranksvm.model_files.schema import Array, Matrix, Number, PlainDict, Schema, Text
 
 if TYPE_CHECKING:
@@ -157,7 +156,7 @@ class KernelRanker(Ranker, BaseEstimator):
 
     def _scores(self, X: Validated) -> np.ndarray:
         if isinstance(X, DeviceFeatures):
-            from ranksvm.kernels.device_scores import scores_on
+            from ranksvm.kernels.device_values import scores_on
 
             return scores_on(X.device, self._function(), X.on_host())
         return self._function().scores(X, effective_n_jobs(self.n_jobs))

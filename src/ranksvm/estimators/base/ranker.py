@@ -425,7 +425,7 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
         When X is not what the model was fitted to, or a score overflows.
     """
     from ranksvm.device import open_device
-    from ranksvm.kernels.device_scores import scores_on
+    from ranksvm.kernels.device_values import scores_on
     from ranksvm.kernels.expansions import Expansion, LinearFunction
 
     function_of = getattr(ranker, "_function", None)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from ranksvm import KernelRankSVM, load, make_ranking
 from ranksvm.exceptions import OptionError
-from ranksvm.kernels import kernel_named, pruning
+from ranksvm.kernels import expansions, kernel_named
 
 PARAMETERS = {"gamma": 0.1, "degree": 2, "coef0": 1.0}
 
@@ -26,8 +26,8 @@ def fitted(kernel, data, **options):
 @pytest.mark.parametrize("blocks", [(7, 11), (256, 4096)])
 @pytest.mark.parametrize("tol", [0.3, 1e-2, 1e-4])
 def test_as_many_of_the_smallest_terms_as_the_tolerance_allows(kernel, blocks, tol, data, monkeypatch):
-    monkeypatch.setattr(pruning, "BLOCK_TERMS", blocks[0])
-    monkeypatch.setattr(pruning, "BLOCK_OTHERS", blocks[1])
+    monkeypatch.setattr(expansions, "BLOCK_TERMS", blocks[0])
+    monkeypatch.setattr(expansions, "BLOCK_OTHERS", blocks[1])
     X, _, _ = data
     ranker = fitted(kernel, data)
     b, Z, support, scores = ranker.dual_coef_, ranker.support_vectors_, ranker.support_, ranker.predict(X)
@@ -115,6 +115,6 @@ def test_nothing_is_dropped_of_what_cancellation_leaves():
     X = np.array([[0.0, 1.0], [3.0, 1.0], [3.0, 1.0 + 1e-12]])
     for scale in (1e9, 1e9 / 3.0, 1e9 / 7.0):
         coef = np.array([1e-4, scale, -scale])
-        kept, found = pruning.smallest_terms(kernel_named("rbf", gamma=1.0), X, coef, 0.5, n_threads=1)
+        kept, found = expansions.smallest_terms(kernel_named("rbf", gamma=1.0), X, coef, 0.5, n_threads=1)
         assert len(kept) == 3
         assert found.n_dropped == 0

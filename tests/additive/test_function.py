@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ranksvm.additive import AdditiveFunction, FeatureBins, Interaction
-from ranksvm.additive.arrays import arrays_of, function_of
+from ranksvm.additive.function import arrays_of, function_of
 
 
 def function():
