@@ -216,6 +216,38 @@ def test_ids_of_csv_that_are_numbers_are_compared_as_numbers(tmp_path):
     assert ClickLog.read(path).query_ids.tolist() == [7]
 
 
+@pytest.mark.parametrize("smallest", [1, -1])
+def test_ids_beyond_64_bits_with_a_sign(tmp_path, smallest):
+    ids = [2**63 + 1, 2**63 + 2, smallest]
+    frame = pandas.DataFrame({"query": ids, "document": ids, "rank": [1, 1, 1], "clicked": [1, 0, 1]})
+    log = ClickLog(ids, ids, [1, 1, 1], [1, 0, 1])
+    data = RankingData(np.zeros((3, 1)), np.zeros(3), log.query_ids[log.query], log.document_ids[log.document])
+    assert [row[:2] for row in contents(log)] == [(one, one) for one in ids]
+    assert log.rows(data).tolist() == [0, 1, 2]
+    if smallest > 0:
+        path = tmp_path / "log.parquet"
+        frame.to_parquet(path)
+        assert contents(ClickLog.read(path)) == contents(log)
+        assert ClickLog.read(path).rows(data).tolist() == [0, 1, 2]
+        blocks = list(ClickLog.scan(path, block_rows=1))
+        assert [row for block in blocks for row in block.rows(data).tolist()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("column", ["query", "document", "impression"])
+def test_ids_of_csv_that_float64_would_round_are_refused(tmp_path, column):
+    ids = np.array([2**63 + 1, 2**63 + 2, 5], dtype=np.uint64)
+    frame = pandas.DataFrame({"query": [1, 2, 3], "document": [1, 2, 3], "impression": [1, 2, 3]})
+    frame = frame.assign(rank=1, clicked=[1, 0, 1], **{column: ids})
+    path = tmp_path / "log.csv"
+    frame.to_csv(path, index=False)
+    for read in (ClickLog.read, lambda path: list(ClickLog.scan(path, block_rows=1))):
+        with pytest.raises(
+            DataError, match=f"column '{column}' .* holds ids such as 92233720368547758.*, which is not"
+        ):
+            read(path)
+    assert ClickLog.from_frame(pandas.read_csv(path, dtype={column: "uint64"})).n_impressions == 3
+
+
 def test_propensities_of_csv_may_be_fractions_later(tmp_path, monkeypatch):
     from ranksvm.clicks import log_file
 

@@ -100,8 +100,11 @@ class Encoder:
     def ids(self) -> np.ndarray:
         """The ids so far, in the order of their codes."""
         known = list(self._number)
-        if not known or all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
-            return np.array(known, dtype=np.int64)
+        if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
+            low, high = min(known, default=0), max(known, default=0)
+            for kind in (np.int64, np.uint64):  # hashes of 64 bits do not fit into int64
+                if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+                    return np.array(known, dtype=kind)
         ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)
         if ids.dtype == object:
             ids[:] = known

@@ -29,6 +29,8 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _BATCH = 1 << 18
 # bytes of CSV decoded at a time
 _CSV_BYTES = 1 << 24
+# from here on, float64 does not hold every whole number
+_FIRST_INEXACT = 2.0**53
 
 
 def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> dict[str, str]:
@@ -154,9 +156,22 @@ class ClickLogFile:
             return column.to_numpy(zero_copy_only=False)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode()
+        elif pa.types.is_floating(column.type) and _suffix(self._path) in _DELIMITERS:
+            self._refuse_rounded(field, column.to_numpy(zero_copy_only=False))
         return self._encoders[field].encode(
             column if pa.types.is_dictionary(column.type) else column.to_numpy(zero_copy_only=False)
         )
+
+    def _refuse_rounded(self, field: str, ids: np.ndarray) -> None:
+        """Raise DataError if ids were read as float64 and some are too large for it: different ids may be equal."""
+        rounded = np.abs(ids) >= _FIRST_INEXACT
+        if rounded.any():
+            name = self._columns.get(field, field)
+            raise DataError(
+                f"column {name!r} of {self._path} holds ids such as {ids[rounded.argmax()]:.0f}, which is not exact: "
+                f"whole numbers of CSV are read exactly up to {np.iinfo(np.int64).max}. Write the log as Parquet, or "
+                f"call ClickLog.from_frame(pandas.read_csv(..., dtype={{{name!r}: 'uint64'}}))."
+            )
 
 
 Log = ClickLog | ClickLogFile
