@@ -387,3 +387,9 @@ def test_documents_without_ids_are_places_in_their_query():
         ClickLog(["9"], ["0"], [1], [1]).rows(data)
     with pytest.raises(DataError, match="places in their query, from 0, but one is 'shoe'"):
         ClickLog(["3"], ["shoe"], [1], [1]).rows(data)
+
+
+@pytest.mark.parametrize("which", [[0, 2], [True, False], np.ones((3, 1), dtype=bool)])
+def test_impressions_are_chosen_by_one_boolean_each(which):
+    with pytest.raises(DataError, match="must be an array of 3 booleans, one for each impression, got shape"):
+        log_of().impressions(which)

@@ -333,8 +333,18 @@ class ClickLog(Tabular):
         -------
         ClickLog
             A log with only these impressions.
+
+        Raises
+        ------
+        DataError
+            When ``which`` is not one boolean for each impression, or all are False.
         """
-        sizes = np.diff(self.pointers)
+        sizes, which = np.diff(self.pointers), np.asarray(which)
+        if which.dtype != bool or which.shape != sizes.shape:
+            raise DataError(
+                f"which must be an array of {len(sizes)} booleans, one for each impression, got shape {which.shape} of "
+                f"type {which.dtype}."
+            )
         return self._select(np.repeat(which, sizes), sizes[which])
 
     def _select(self, rows: np.ndarray, sizes: np.ndarray) -> "ClickLog":

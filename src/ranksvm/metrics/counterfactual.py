@@ -216,6 +216,8 @@ def estimate(
         The log; a file is read twice.
     scores : array-like of shape (n_rows,)
         Score that the new ranker gives to each row of ``data``, or, without it, of the log. Ties are ordered by row.
+        A log sorts its rows: if the scores are in the order of the arrays that it was made from, and ``log.order`` is
+        not None, pass ``scores[log.order]``.
     metrics : str or iterable of str, default ("dcg@10",)
         What to estimate: ``dcg``, ``dcg@k``, ``mrr``, ``mrr@k``, ``mean_relevant_rank``.
     bias : PositionBias, "log" or None
