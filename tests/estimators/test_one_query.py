@@ -7,7 +7,7 @@ import pytest
 from sklearn.model_selection import cross_val_score
 
 import ranksvm
-from ranksvm.data.validation import MAX_ROWS_WITHOUT_QID
+from ranksvm.data.queries import MAX_ROWS_WITHOUT_QID
 from ranksvm.exceptions import DataError, OneQueryWarning
 
 MODELS = [

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from ranksvm._util import checks
 from ranksvm._util.types import MatrixLike
 from ranksvm.analysis.intervals import checked_level
-from ranksvm.data import frames, validation
+from ranksvm.data import Queries, frames
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.ranker import check_is_fitted
@@ -125,7 +125,7 @@ def shape_bands(
     X, qid, _ = frames.split_qid(X, model._query_ids(X, qid) if qid is None else qid)
     X = model._without_qid_column(X)
     qid, group = map(host_values, (qid, group))
-    queries = validation.queries(qid, group, checks.n_rows_of(X))
+    queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but bands need several queries: give qid.")
     refit = _unfitted(model, n_jobs)

@@ -16,7 +16,7 @@ from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.analysis._pipelines import ranker_input
 from ranksvm.analysis.intervals import WeightIntervals, checked_level
-from ranksvm.data import frames, validation
+from ranksvm.data import Queries, frames
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
@@ -138,7 +138,7 @@ def weight_intervals(
     full = _unfitted(ranker, tol, n_jobs)
     X, qid, _ = frames.split_qid(X, qid)
     y, qid, group = map(host_values, (y, qid, group))
-    queries = validation.queries(qid, group, checks.n_rows_of(X))
+    queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
         raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
     given: dict[str, Any] = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}

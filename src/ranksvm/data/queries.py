@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row, level_of_caller
 from ranksvm.data.numeric_column import as_array, is_missing, numeric_column
-from ranksvm.exceptions import DataError, LikelyMistakeWarning
+from ranksvm.exceptions import DataError, LikelyMistakeWarning, OneQueryWarning
 
-__all__ = ["Queries", "checked_ids", "descending_within_ties", "id_array", "query_ranges"]
+__all__ = ["Queries", "check_grouped", "checked_ids", "descending_within_ties", "id_array", "query_ranges"]
 
 # Advice for code that splits rows, because group cannot be split.
 QID_FROM_GROUP = "give one query id per row instead, qid=np.repeat(np.arange(len(group)), group)."
+# Largest number of rows that are accepted without query ids. Published query lists have up to about 1,000 documents
+# (OHSUMED 320, MQ2008 121, MSLR 1,251); training data have more rows.
+MAX_ROWS_WITHOUT_QID = 1000
 
 
 class Queries:
@@ -154,6 +157,36 @@ class Queries:
         pointers = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
         return cls(pointers, None, np.arange(len(sizes)))
 
+    @classmethod
+    def of(cls, qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> "Queries":
+        """Group rows by ``qid`` or ``group`` (not both); without either, all rows are one query.
+
+        Parameters
+        ----------
+        qid, group : array-like or None
+            As in `from_qid` and `from_group`.
+        n_rows : int
+            Number of rows.
+
+        Returns
+        -------
+        Queries
+            The grouping.
+
+        Raises
+        ------
+        DataError
+            When both are given, or one of them is invalid.
+        """
+        if group is None:
+            return cls.from_qid(qid, n_rows)
+        if qid is not None:
+            raise DataError(
+                "Give qid (one query id per row, or a column 'qid' of a DataFrame) or group (sizes of "
+                "consecutive queries), not both."
+            )
+        return cls.from_group(group, n_rows)
+
     @property
     def n_queries(self) -> int:
         """Number of queries."""
@@ -261,6 +294,33 @@ class Queries:
     def __repr__(self) -> str:
         layout = "contiguous" if self.order is None else "interleaved"
         return f"Queries(n_queries={self.n_queries}, n_rows={self.n_rows}, {layout})"
+
+
+def check_grouped(
+    qid: ArrayLike | None, group: ArrayLike | None, n_rows: int, caller: str = "fit", done: str = "compared"
+) -> None:
+    """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
+
+    A few rows are probably one query, as in a first trial and in scikit-learn's checks of estimators. More than
+    `MAX_ROWS_WITHOUT_QID` rows probably belong to several queries, and rows of different queries must not be compared.
+    The message names the function, ``caller``, and the operation ``done`` on any two rows of a query.
+    """
+    if qid is not None or group is not None or n_rows < 2:
+        return
+    ids = "one query id per row" + ("" if caller == "evaluate" else ", or the name of a DataFrame's column")
+    takes_group = caller in ("fit", "evaluate")
+    cure = (
+        f"Pass qid= ({ids})" + " or group= (sizes of consecutive queries)" * takes_group + ". "
+        "If all rows are one query, say so: " + f"group=[{n_rows}], or " * takes_group + f"qid=np.zeros({n_rows})."
+    )
+    if n_rows > MAX_ROWS_WITHOUT_QID:
+        raise DataError(
+            f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {cure} "
+            "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "
+            "passes qid on; ranksvm.cross_validate needs no routing."
+        )
+    message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
+    warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
 
 
 def query_ranges(ends: np.ndarray | list[int], limit: int) -> Iterator[tuple[int, int]]:

@@ -13,10 +13,10 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import frames
-from ranksvm.data.queries import Queries, query_ranges
+from ranksvm.data.queries import Queries, check_grouped, query_ranges
 from ranksvm.data.retriever_scores import NORMALIZERS, normalized_scores
 from ranksvm.data.statistics import BLOCK, cell_squares, inverse
-from ranksvm.data.validation import check_grouped, where_not_finite
+from ranksvm.data.validation import where_not_finite
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Number, Schema, Texts

@@ -1,6 +1,5 @@
 """Validation and conversion of the arguments of `fit` and `predict`; search for NaN, infinite and large values in X."""
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -9,16 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
-from ranksvm._util.checks import check_one_per_row, is_sparse, level_of_caller
+from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.text import feature_label, place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features, SparseMatrix
-from ranksvm.data import Queries
 from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.numeric_column import label_column
-from ranksvm.exceptions import DataError, OneQueryWarning
+from ranksvm.exceptions import DataError
 
 # Arguments of scikit-learn's checks. We search for NaN ourselves, on all threads, and report the position.
 FEATURE_CHECKS: dict[str, Any] = {
@@ -29,9 +27,6 @@ FEATURE_CHECKS: dict[str, Any] = {
 }
 # Number of values that one task of a thread checks for NaN.
 CHUNK = 1 << 20
-# Largest number of rows that are accepted without query ids. Published query lists have up to about 1,000 documents
-# (OHSUMED 320, MQ2008 121, MSLR 1,251); training data have more rows.
-MAX_ROWS_WITHOUT_QID = 1000
 # rows of a dense matrix that are searched for suspect values at once
 ROWS = 4096
 # maximum number of columns listed in a message; those with the most NaN or infinite values come first
@@ -90,45 +85,6 @@ def check_scores(scores: np.ndarray) -> np.ndarray:
             "large for float64. Scale the features."
         )
     return scores
-
-
-def queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
-    """The grouping by ``qid`` or ``group`` (not both); without either, all rows are one query."""
-    if group is None:
-        return Queries.from_qid(qid, n_rows)
-    if qid is not None:
-        raise DataError(
-            "Give qid (one query id per row, or a column 'qid' of a DataFrame) or group (sizes of "
-            "consecutive queries), not both."
-        )
-    return Queries.from_group(group, n_rows)
-
-
-def check_grouped(
-    qid: ArrayLike | None, group: ArrayLike | None, n_rows: int, caller: str = "fit", done: str = "compared"
-) -> None:
-    """Warn if rows have neither query ids nor group sizes; refuse them if they are many.
-
-    A few rows are probably one query, as in a first trial and in scikit-learn's checks of estimators. More than
-    `MAX_ROWS_WITHOUT_QID` rows probably belong to several queries, and rows of different queries must not be compared.
-    The message names the function, ``caller``, and the operation ``done`` on any two rows of a query.
-    """
-    if qid is not None or group is not None or n_rows < 2:
-        return
-    ids = "one query id per row" + ("" if caller == "evaluate" else ", or the name of a DataFrame's column")
-    takes_group = caller in ("fit", "evaluate")
-    cure = (
-        f"Pass qid= ({ids})" + " or group= (sizes of consecutive queries)" * takes_group + ". "
-        "If all rows are one query, say so: " + f"group=[{n_rows}], or " * takes_group + f"qid=np.zeros({n_rows})."
-    )
-    if n_rows > MAX_ROWS_WITHOUT_QID:
-        raise DataError(
-            f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {cure} "
-            "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "
-            "passes qid on; ranksvm.cross_validate needs no routing."
-        )
-    message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
-    warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
 
 
 def check_finite(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse, level_of_caller, n_rows_of
 from ranksvm._util.types import MatrixLike
-from ranksvm.data import Preferences, frames, validation
+from ranksvm.data import Preferences, Queries, frames
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.pair_weights import checked_weights
@@ -158,7 +158,7 @@ def pairs_to_evaluate(
         blocks = [features(block) for block in X.blocks]
     else:
         blocks = [features(X)]
-    queries = validation.queries(qid, group, sum(n_rows_of(block) for block in blocks))
+    queries = Queries.of(qid, group, sum(n_rows_of(block) for block in blocks))
     assert pairs is not None
     preferred, other = row_numbers(pairs, queries)
     weight = None if pair_weight is None else checked_weights("pair_weight", pair_weight, len(preferred), "pairs")

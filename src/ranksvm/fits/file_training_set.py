@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.memory import in_words, memory_bytes, used_memory
 from ranksvm._util.types import MemoryLimit
-from ranksvm.data import Queries, validation
-from ranksvm.data.queries import id_array
+from ranksvm.data import Queries
+from ranksvm.data.queries import check_grouped, id_array
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import labels_of
@@ -100,7 +100,7 @@ def file_training_set(training: TrainingArguments, options: FitOptions) -> FileT
     if not file.n_features:
         raise DataError(f"{file.path} has no features.")
     if training.event is None and qid is None and not (file.has_qid and X.has_qid):
-        validation.check_grouped(None, group, file.n_rows)
+        check_grouped(None, group, file.n_rows)
     labels = None if y is None else labels_of(y, file.n_rows)
     rows = FileRows(
         file,

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm.data import ComparablePairs, PairList, Queries, validation
+from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.pair_list import groups_of_pairs
 from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.queries import check_grouped
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.options import FitOptions
@@ -238,8 +239,8 @@ def training_set(training: TrainingArguments, options: FitOptions) -> TrainingSe
     X = training.X
     # censored times without qid are one query: the times of one study
     if training.pairs is None and training.event is None:
-        validation.check_grouped(training.qid, training.group, X.shape[0])
-    grouping = validation.queries(training.qid, training.group, X.shape[0])
+        check_grouped(training.qid, training.group, X.shape[0])
+    grouping = Queries.of(training.qid, training.group, X.shape[0])
     pairs = training_pairs(grouping, training, options.pair_selection, options.pair_weighting, options.n_threads)
     listed = None
     if training.pairs is not None:

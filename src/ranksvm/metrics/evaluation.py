@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from ranksvm._util.checks import check_one_per_row, is_number, level_of_caller
 from ranksvm._util.tables import Table, Tabular, frame_of
 from ranksvm._util.text import plain
-from ranksvm.data import Queries, validation
+from ranksvm.data import Queries
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.numeric_column import as_array, label_column, numeric_column
+from ranksvm.data.queries import check_grouped
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric
@@ -394,8 +395,8 @@ def document_ids(docid: ArrayLike, n_rows: int) -> np.ndarray:
 def _queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
     if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
-    validation.check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
-    return validation.queries(qid, group, n_rows)
+    check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
+    return Queries.of(qid, group, n_rows)
 
 
 def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:

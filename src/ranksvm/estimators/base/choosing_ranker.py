@@ -440,7 +440,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """As `_folds`, with training and test parts that have copies of their rows."""
         X, y = data.X, data.labels
         assert y is not None
-        grouping = validation.queries(training.qid, training.group, data.n_rows)
+        grouping = Queries.of(training.qid, training.group, data.n_rows)
         numbers, weights = grouping.numbers(), training.weights()
 
         def divided(rows: np.ndarray) -> dict[str, Any]:

@@ -173,7 +173,7 @@ class DualMixin(Ranker):
         selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
         training.check_pairs(selection, weighting)
         X, ids = self._features(training.X), self._query_ids(training.X, training.qid)
-        queries = validation.queries(ids, training.group, X.shape[0])
+        queries = Queries.of(ids, training.group, X.shape[0])
         labels = None if training.pairs is not None else validation.labels(training.y, X.shape[0])
         training = replace(training, y=labels)
         found = training_pairs(queries, training, selection, weighting, effective_n_jobs(self.n_jobs))

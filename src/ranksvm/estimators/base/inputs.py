@@ -15,7 +15,7 @@ from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, MemoryLimit
-from ranksvm.data import Preferences, frames, validation
+from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import TwoBlocks
 from ranksvm.data.device_features import DeviceFeatures, device_features
@@ -260,7 +260,7 @@ def _read_set(
     if event is None and getattr(ranker, "censored_", False):
         refuse_labels_of_times()
     found, labels = features_and_labels(ranker, X, y, n_threads=n_threads, reset=False)
-    queries = validation.queries(qid, group, len(labels))
+    queries = Queries.of(qid, group, len(labels))
     if sample_weight is not None:
         sample_weight = checked_weights("eval_sample_weight", sample_weight, len(labels), "rows")
     observed = None if event is None else checked_event(event, len(labels))

@@ -11,6 +11,7 @@ from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import ComparablePairs, Queries, validation
+from ranksvm.data.queries import check_grouped
 from ranksvm.estimators.base.inputs import read_training_data
 from ranksvm.estimators.base.linear_ranker import LinearRanker, on_host
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
@@ -142,7 +143,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
         """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
         features, ids = on_host(self._features(X)), self._query_ids(X, qid)
-        queries, labels = validation.queries(ids, group, features.shape[0]), validation.labels(y, features.shape[0])
+        queries, labels = Queries.of(ids, group, features.shape[0]), validation.labels(y, features.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
             raise DataError(
@@ -155,9 +156,9 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         """The training set made from features and labels; the estimator stores the names and number of the features."""
         self._check_labels(training.X, training.y)
         training = read_training_data(self, training)
-        validation.check_grouped(training.qid, training.group, training.X.shape[0])
+        check_grouped(training.qid, training.group, training.X.shape[0])
         n_threads = effective_n_jobs(self.n_jobs)
-        queries = validation.queries(training.qid, training.group, training.X.shape[0])
+        queries = Queries.of(training.qid, training.group, training.X.shape[0])
         pairs = ComparablePairs.from_labels(queries, training.y, n_threads=n_threads)
         return TrainingSet(training.X, pairs, queries.n_queries, n_threads, training.y)
 

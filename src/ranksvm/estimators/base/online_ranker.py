@@ -16,10 +16,11 @@ from ranksvm._util.checks import is_sparse, n_rows_of
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, RandomState
 from ranksvm._util.verbosity import PASSING, verbosity
-from ranksvm.data import Queries, as_design_matrix, frames, validation
+from ranksvm.data import Queries, as_design_matrix, frames
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts, csr_arrays
 from ranksvm.data.pair_list import row_numbers
 from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.queries import check_grouped
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
 from ranksvm.estimators.base.inputs import (
@@ -161,7 +162,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             )
             self._check_data(training, first=True)
             features, labels = training.X, training.y
-            validation.check_grouped(training.qid, group, features.shape[0])
+            check_grouped(training.qid, group, features.shape[0])
             queries, preferred_weight = _weighted_queries(training)
             sets = read_evaluation_sets(
                 self,
@@ -631,6 +632,6 @@ def learn_checked_pairs(ranker: OnlineRanker, X: Features, pairs: np.ndarray, we
 
 def _weighted_queries(training: TrainingArguments) -> tuple[Queries, np.ndarray | None]:
     """The queries, and weights of pairs by their preferred row, with rows sorted by query."""
-    queries = validation.queries(training.qid, training.group, training.X.shape[0])
+    queries = Queries.of(training.qid, training.group, training.X.shape[0])
     weights = PairWeights(query_weight=training.query_weight, propensity=training.propensity)
     return queries, weights.factors(queries)[0]
