@@ -232,7 +232,7 @@ def metric_names(metric: str) -> list[str]:
 
 def _weights(name: str, path: Path, data: "RankingData | DataInFile") -> "np.ndarray":
     """One number for each row, validated as in `fit`, so that an error names the file."""
-    from ranksvm.data.pair_weights import PairWeights
+    from ranksvm.data.pairs import PairWeights
     from ranksvm.exceptions import DataError
 
     numbers = read_numbers(path, data.n_rows, "number")

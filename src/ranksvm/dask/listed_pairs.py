@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from ranksvm.dask.rows import ROW, Rows, hashes_of
 from ranksvm.dask.types import DaskFeatures
 from ranksvm.data import PairList, Preferences, Queries, frames
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
-from ranksvm.data.pair_weights import checked_weights
 from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.terms.parts.part import Part
 

@@ -16,7 +16,8 @@ from ranksvm.data import ComparablePairs, Queries, frames
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
-from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.numeric_column import checked_weights
+from ranksvm.data.pairs import PairWeights
 from ranksvm.data.queries import id_array
 from ranksvm.data.validation import check_not_infinite
 from ranksvm.estimators.base.inputs import features_and_labels

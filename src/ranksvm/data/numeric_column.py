@@ -1,16 +1,18 @@
-"""Columns of numbers from NumPy, pandas, polars, pyarrow, a GPU or a list, as float64; missing values are refused."""
+"""Columns of numbers, such as labels and weights, of any library or a GPU, as float64; missing values are refused."""
 
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ranksvm._util.checks import check_one_per_row
 from ranksvm.device.arrays import host_values
 from ranksvm.exceptions import DataError
 
-__all__ = ["as_array", "is_missing", "label_column", "numeric_column"]
+__all__ = ["as_array", "checked_weights", "is_missing", "label_column", "numeric_column"]
 
 _LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
+_WEIGHT_CURE = "weights must be finite and not negative"
 
 
 def is_missing(value: object) -> bool:
@@ -26,6 +28,20 @@ def is_missing(value: object) -> bool:
 def label_column(y: ArrayLike) -> np.ndarray:
     """Labels as float64: `numeric_column` with advice for labels."""
     return numeric_column("y", y, cure=_LABEL_CURE)
+
+
+def checked_weights(name: str, values: ArrayLike | None, n: int, owner: str) -> np.ndarray:
+    """One finite, non-negative weight for each of the n rows of ``owner``; all 1 if ``values`` is None."""
+    if values is None:
+        return np.ones(n)
+    weights = numeric_column(
+        name, np.full(n, values) if as_array(name, values).ndim == 0 else values, cure=_WEIGHT_CURE
+    )
+    check_one_per_row(name, weights, n, owner)
+    bad = np.flatnonzero(weights < 0)
+    if len(bad):
+        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: {_WEIGHT_CURE}.")
+    return weights
 
 
 def numeric_column(

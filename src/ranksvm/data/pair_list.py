@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._compiled.pair_list import ListArrays
-from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
-from ranksvm.data.pairs import SAMPLE_QUERIES, choose_queries
+from ranksvm.data.numeric_column import checked_weights
+from ranksvm.data.pairs import SAMPLE_QUERIES, PairWeights, check_total, choose_queries
 from ranksvm.data.queries import Queries
 from ranksvm.exceptions import DataError, NoComparablePairsError
 

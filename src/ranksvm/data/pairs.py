@@ -1,6 +1,7 @@
 """The comparable pairs of a data set and their weights, derived from labels of documents, not stored as a list."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -10,11 +11,11 @@ import ranksvm._compiled.sweep as sweep
 from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.censoring import order_of_times
-from ranksvm.data.pair_weights import PairWeights, check_total
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.queries import Queries
-from ranksvm.exceptions import NoComparablePairsError
+from ranksvm.exceptions import DataError, NoComparablePairsError
 
-__all__ = ["ComparablePairs"]
+__all__ = ["ComparablePairs", "PairWeights", "check_total"]
 
 # The margin sweep computes sums over all pairs of a query of m documents in time O(m log m), without visiting pairs.
 # For up to this many levels k (distinct labels of a query) it has a direct form, which takes O(k) per document; for
@@ -38,6 +39,72 @@ PARALLEL_ROWS = 1 << 17
 SAMPLE_QUERIES = 64
 # A number above any possible number of pairs.
 UNLIMITED = 1 << 62
+
+
+@dataclass(frozen=True)
+class PairWeights:
+    """Weights per row; a pair (i, j) has weight ``v_i * v_j * query_weight / propensity_i``.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_rows,), optional
+        Weight v of each row: a row of weight 2 counts like two equal rows.
+    query_weight : array-like of shape (n_rows,), optional
+        Weight of each row's query, constant within a query.
+    propensity : array-like of shape (n_rows,), optional
+        Probability, in (0, 1], with which each row's feedback was observed; only the preferred document's is used
+        (Joachims, Swaminathan & Schnabel, "Unbiased learning-to-rank with biased feedback", WSDM 2017, equation 5).
+    """
+
+    sample_weight: ArrayLike | None = None
+    query_weight: ArrayLike | None = None
+    propensity: ArrayLike | None = None
+
+    def factors(self, queries: Queries) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The factor of each row in a pair's weight: as the preferred document, and as the other one.
+
+        Parameters
+        ----------
+        queries : Queries
+            The rows' queries.
+
+        Returns
+        -------
+        preferred, other : ndarray of float64, shape (n_rows,), or None
+            For rows sorted by query; None if there are no weights.
+
+        Raises
+        ------
+        DataError
+            When a weight is negative or not finite, ``query_weight`` varies within a query, or a propensity is not in
+            (0, 1].
+        """
+        if self.sample_weight is None and self.query_weight is None and self.propensity is None:
+            return None, None
+        document = _sorted_weights("sample_weight", self.sample_weight, queries)
+        query = _sorted_weights("query_weight", self.query_weight, queries)
+        _check_constant(query, queries)
+        with np.errstate(over="ignore"):
+            preferred = document * query / self._propensities(queries)
+        bad = np.flatnonzero(~np.isfinite(preferred))
+        if len(bad):
+            row = bad[0] if queries.order is None else queries.order[bad[0]]
+            raise DataError(
+                f"the weight of the pairs in which row {row} (from 0) is preferred overflows float64: rescale the "
+                "weights, or limit propensities from below."
+            )
+        return preferred, document
+
+    def _propensities(self, queries: Queries) -> np.ndarray:
+        propensity = _sorted_weights("propensity", self.propensity, queries)
+        bad = np.flatnonzero((propensity <= 0.0) | (propensity > 1.0))
+        if len(bad):
+            row = bad[0] if queries.order is None else queries.order[bad[0]]
+            raise DataError(
+                f"propensity is {propensity[bad[0]]} in row {row}: the probability that a row's feedback is observed "
+                "must be in (0, 1]."
+            )
+        return propensity
 
 
 class ComparablePairs:
@@ -613,3 +680,26 @@ def _why_no_pairs(queries: Queries, pairs: ComparablePairs, event: np.ndarray | 
         f"No comparable pair: within each of the {queries.n_queries} queries all labels are the same (1 class). "
         "Ranking needs two documents of one query with different labels."
     )
+
+
+def check_total(weight: float) -> None:
+    """Refuse pairs whose weights, or their sum, overflow."""
+    if not np.isfinite(weight):
+        raise DataError(
+            "The weights of the pairs overflow float64: rescale the weights (or, if pairs are weighted by label gaps, "
+            "the labels) closer to 1."
+        )
+
+
+def _sorted_weights(name: str, values: ArrayLike | None, queries: Queries) -> np.ndarray:
+    return np.ascontiguousarray(queries.to_sorted(checked_weights(name, values, queries.n_rows, "X")))
+
+
+def _check_constant(query_weight: np.ndarray, queries: Queries) -> None:
+    filled = queries.sizes > 0
+    first = query_weight[queries.pointers[:-1][filled]]
+    varies = np.flatnonzero(query_weight != np.repeat(first, queries.sizes[filled]))
+    if len(varies):
+        query = int(np.searchsorted(queries.pointers, varies[0], side="right")) - 1
+        name = queries.keys[query]
+        raise DataError(f"query_weight varies within query {name!r}: give every row of a query the same weight.")

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ranksvm._util.checks import check_one_per_row, is_sparse
 from ranksvm._util.types import DataFrame, MatrixLike, SparseMatrix
 from ranksvm.data import frames
-from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.queries import Queries, id_array
 from ranksvm.device.arrays import host_sparse, host_values
 from ranksvm.exceptions import DataError, NoComparablePairsError

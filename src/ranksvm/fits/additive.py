@@ -12,7 +12,7 @@ from ranksvm.additive.bins import described_features
 from ranksvm.additive.design import features_of
 from ranksvm.additive.interactions import interaction_bounds
 from ranksvm.data import DesignMatrix
-from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.datasets.file_data import FileData
 from ranksvm.device import open_device
 from ranksvm.exceptions import DataError

@@ -12,8 +12,8 @@ from ranksvm._util.checks import is_sparse, level_of_caller, n_rows_of
 from ranksvm._util.types import MatrixLike
 from ranksvm.data import Preferences, Queries, frames
 from ranksvm.data.device_features import DeviceFeatures
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
-from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.scores import scores_of_rows
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.data.censoring import checked_event
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs
-from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import check_grouped
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.exceptions import DataError, OptionError

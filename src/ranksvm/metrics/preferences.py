@@ -5,8 +5,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_one_per_row
 from ranksvm.data import Queries
-from ranksvm.data.numeric_column import numeric_column
-from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.numeric_column import checked_weights, numeric_column
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import PairwiseAccuracy
 from ranksvm.metrics.evaluation import Evaluation

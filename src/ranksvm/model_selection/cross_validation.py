@@ -20,9 +20,8 @@ from ranksvm._util.types import MatrixLike, Splits
 from ranksvm.data import Preferences, Queries
 from ranksvm.data.censoring import checked_event, strata_or_rows
 from ranksvm.data.frames import column_names, refuse_reserved_columns, split_qid, take_rows
-from ranksvm.data.numeric_column import label_column
+from ranksvm.data.numeric_column import checked_weights, label_column
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
-from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics

@@ -13,8 +13,8 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.text import place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
-from ranksvm.data.pair_weights import PairWeights, check_total, checked_weights
-from ranksvm.data.pairs import ComparablePairs, choose_queries
+from ranksvm.data.numeric_column import checked_weights
+from ranksvm.data.pairs import ComparablePairs, PairWeights, check_total, choose_queries
 from ranksvm.data.queries import Queries, query_ranges
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.exceptions import DataError, NoComparablePairsError

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from ranksvm._util.checks import n_rows_of
 from ranksvm._util.types import MatrixLike, Splits
 from ranksvm.data import Preferences, Queries
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
-from ranksvm.data.pair_weights import checked_weights
 from ranksvm.data.queries import id_array
 from ranksvm.data.scores import scores_of_rows
 from ranksvm.device.arrays import host_values

@@ -19,8 +19,7 @@ from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.censoring import checked_event
 from ranksvm.data.design_matrix import TwoBlocks
 from ranksvm.data.device_features import DeviceFeatures, device_features
-from ranksvm.data.numeric_column import label_column
-from ranksvm.data.pair_weights import checked_weights
+from ranksvm.data.numeric_column import checked_weights, label_column
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, training_file, unpacked
 from ranksvm.datasets.ranking_data import RankingData

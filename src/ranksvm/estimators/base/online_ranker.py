@@ -18,8 +18,9 @@ from ranksvm._util.types import Features, MatrixLike, RandomState
 from ranksvm._util.verbosity import PASSING, verbosity
 from ranksvm.data import Queries, as_design_matrix, frames
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts, csr_arrays
+from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import row_numbers
-from ranksvm.data.pair_weights import PairWeights, checked_weights
+from ranksvm.data.pairs import PairWeights
 from ranksvm.data.queries import check_grouped
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.evaluation_rounds import Callbacks, EvaluationRounds, checked_callbacks, checked_patience
