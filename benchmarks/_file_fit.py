@@ -22,7 +22,7 @@ from ranksvm.datasets.file_data import FileData
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.fits.file_training_set import block_bytes
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.terms.parts.file_backend import FileBackend
 

@@ -7,8 +7,7 @@ from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.additive_levels import AnyAdditiveProblem
 from ranksvm.fits.kernel import KernelOrFeatureProblem, kernel_problem, kernel_training_set
-from ranksvm.fits.linear import LinearProblem
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import LinearProblem, linear_problem, linear_training_set
 from ranksvm.fits.training_set import TrainingArguments
 
 

@@ -21,7 +21,7 @@ from ranksvm.device.host import HostDevice
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.losses import LOSSES, LossSpec

@@ -19,7 +19,7 @@ from ranksvm.estimators.base.inputs import read_training_data, resolve_files
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import RankSVMProblem
 from ranksvm.fits.training_set import TrainingArguments

@@ -30,7 +30,7 @@ from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.fits.evaluation import joined_sets
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.model_files.registry import savable, storable

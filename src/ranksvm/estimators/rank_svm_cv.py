@@ -12,8 +12,7 @@ from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
 from ranksvm.estimators.base.options import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
-from ranksvm.fits.linear import LinearProblem
-from ranksvm.fits.linear_problem import linear_problem, linear_training_set
+from ranksvm.fits.linear import LinearProblem, linear_problem, linear_training_set
 from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet
 from ranksvm.metrics import Metric
