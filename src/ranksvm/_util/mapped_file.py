@@ -6,12 +6,9 @@ import threading
 from contextlib import suppress
 from typing import IO
 
-import numpy as np
-
-from ranksvm._util.checks import is_sparse
 from ranksvm.exceptions import DataError
 
-__all__ = ["BytesOfFile", "MappedFile", "mapped_file"]
+__all__ = ["BytesOfFile", "MappedFile"]
 
 
 class MappedFile(mmap.mmap):
@@ -59,18 +56,6 @@ class MappedFile(mmap.mmap):
             now = os.stat(self.path)
             if (now.st_dev, now.st_ino) == self._inode and now.st_size < len(self):
                 raise DataError(f"{self.path} was truncated since it was loaded: write it again, and load it again.")
-
-
-def mapped_file(X: object) -> MappedFile | None:
-    """The mapped file that holds the values of an array or CSR matrix; None if they are in memory."""
-    found = X
-    if not isinstance(X, np.ndarray) and is_sparse(X):
-        found = getattr(X, "data", None)  # a dok matrix has no array of values
-    while isinstance(found, np.ndarray):
-        found = found.base
-    if isinstance(found, memoryview):
-        found = found.obj
-    return found if isinstance(found, MappedFile) else None
 
 
 class BytesOfFile:

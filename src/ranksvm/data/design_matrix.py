@@ -10,7 +10,7 @@ import ranksvm._compiled.dual_descent as dual_descent
 import ranksvm._compiled.factorized as factorized
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.mapped_file import MappedFile, mapped_file
+from ranksvm._util.mapped_file import MappedFile
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix, Features, SparseMatrix
 from ranksvm.data.frames import stacked
@@ -25,6 +25,7 @@ __all__ = [
     "TwoBlocks",
     "as_design_matrix",
     "csr_arrays",
+    "mapped_file",
     "stored_bytes",
 ]
 
@@ -460,6 +461,18 @@ def stored_bytes(X: Features) -> int:
         The bytes.
     """
     return X.data.nbytes + X.indices.nbytes if is_sparse(X) else X.nbytes
+
+
+def mapped_file(X: object) -> MappedFile | None:
+    """The mapped file that holds the values of an array or CSR matrix; None if they are in memory."""
+    found = X
+    if not isinstance(X, np.ndarray) and is_sparse(X):
+        found = getattr(X, "data", None)  # a dok matrix has no array of values
+    while isinstance(found, np.ndarray):
+        found = found.base
+    if isinstance(found, memoryview):
+        found = found.obj
+    return found if isinstance(found, MappedFile) else None
 
 
 def as_design_matrix(X: np.ndarray | SparseMatrix, largest: np.ndarray | None = None) -> DenseDesign | SparseDesign:

@@ -14,6 +14,7 @@ from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.types import DataFrame, Features, MatrixLike
 from ranksvm.data.device_features import DeviceFeatures, device_features
+from ranksvm.data.numeric_column import is_plain_vector
 from ranksvm.device.arrays import foreign, host_sparse, host_values, is_on_device
 from ranksvm.exceptions import DataError, MissingDependencyError
 
@@ -29,7 +30,6 @@ __all__ = [
     "has_column",
     "is_frame",
     "is_missing",
-    "is_plain_vector",
     "library",
     "refuse_containers",
     "refuse_reserved_columns",
@@ -435,13 +435,6 @@ def validated(
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
     return check_X_y(array, y, estimator=estimator, y_numeric=y_numeric, **checks)
-
-
-def is_plain_vector(y: object, X: object) -> bool:
-    """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
-    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biuf":
-        return False
-    return y.shape == getattr(X, "shape", ())[:1] and bool(np.isfinite(y).all())
 
 
 def _refuse_mixed_names(X: object) -> None:

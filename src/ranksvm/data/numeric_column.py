@@ -9,7 +9,7 @@ from ranksvm._util.checks import check_one_per_row
 from ranksvm.device.arrays import host_values
 from ranksvm.exceptions import DataError
 
-__all__ = ["as_array", "checked_weights", "is_missing", "label_column", "numeric_column"]
+__all__ = ["as_array", "checked_weights", "is_missing", "is_plain_vector", "label_column", "numeric_column"]
 
 _LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
 _WEIGHT_CURE = "weights must be finite and not negative"
@@ -23,6 +23,13 @@ def is_missing(value: object) -> bool:
         return bool(value != value)
     except (TypeError, ValueError, ArithmeticError):  # NA, whose comparison with itself is undefined
         return True
+
+
+def is_plain_vector(y: object, X: object) -> bool:
+    """Whether y is a NumPy array of finite numbers, one for each row of an array or sparse matrix X."""
+    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind not in "biuf":
+        return False
+    return y.shape == getattr(X, "shape", ())[:1] and bool(np.isfinite(y).all())
 
 
 def label_column(y: ArrayLike) -> np.ndarray:
@@ -90,6 +97,8 @@ def numeric_column(
 
 def as_array(name: str, values: ArrayLike) -> np.ndarray:
     """Values, also from a GPU, as a NumPy array; masked ones are None. DataError if they cannot form one array."""
+    if type(values) is np.ndarray:
+        return values
     try:
         array = np.asarray(host_values(values))
     except Exception as error:  # lists of different lengths, or any error of a DataFrame library

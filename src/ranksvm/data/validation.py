@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.checks import check_one_per_row, is_sparse
-from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.text import feature_label, place_in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features, SparseMatrix
-from ranksvm.data.design_matrix import DenseDesign, TwoBlocks
+from ranksvm.data.design_matrix import DenseDesign, TwoBlocks, mapped_file
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.data.numeric_column import label_column
 from ranksvm.exceptions import DataError

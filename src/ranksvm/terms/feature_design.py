@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm._util.types import Features
-from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix
+from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix, mapped_file
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
 

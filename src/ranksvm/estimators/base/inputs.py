@@ -11,15 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.mapped_file import mapped_file
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, MemoryLimit
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.censoring import checked_event
-from ranksvm.data.design_matrix import TwoBlocks
+from ranksvm.data.design_matrix import TwoBlocks, mapped_file
 from ranksvm.data.device_features import DeviceFeatures, device_features
-from ranksvm.data.numeric_column import checked_weights, label_column
+from ranksvm.data.numeric_column import checked_weights, is_plain_vector, label_column
 from ranksvm.data.validation import as_data_error
 from ranksvm.datasets.file_data import FileData, training_file, unpacked
 from ranksvm.datasets.ranking_data import RankingData
@@ -322,7 +321,7 @@ def features_and_labels(
                 _check_finite(ranker, on_device, n_threads)
             return on_device, validation.labels(labels, len(on_device))
     with as_data_error(X):
-        found = _plain_features(ranker, X, reset) if frames.is_plain_vector(labels, X) else None
+        found = _plain_features(ranker, X, reset) if is_plain_vector(labels, X) else None
         if found is None or labels is None:
             found, labels = frames.validated(
                 ranker, X, labels, reset=reset, y_numeric=True, **validation.FEATURE_CHECKS
@@ -343,7 +342,9 @@ def _from_devices(ranker: "Ranker", X: Any) -> Any:
 
 def _features_on_device(ranker: "Ranker", X: MatrixLike, reset: bool) -> DeviceFeatures | None:
     """X on its GPU; None if X is elsewhere or the model cannot read it there (`frames.validated` then refuses X)."""
-    found = device_features(X) if getattr(ranker, "_reads_devices", False) else None
+    if _is_plain(X) or not getattr(ranker, "_reads_devices", False):
+        return None
+    found = device_features(X)
     if found is None:
         return None
     n, name = found.shape[1], type(ranker).__name__
