@@ -11,7 +11,7 @@ from _peak_memory import memory_of_fit
 from _pieces import Found, Section
 from ranksvm import AdditiveRankSVM, RankingData, RankSVM, make_ranking
 from ranksvm.additive.interactions import all_pairs
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.training_set import TrainingArguments
 

@@ -19,7 +19,7 @@ from _peak_memory import peak
 from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
 from ranksvm.datasets.cache.rows import FileRows
 from ranksvm.datasets.file_data import FileData
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.fits.file_training_set import block_bytes
 from ranksvm.fits.linear import linear_problem, linear_training_set

@@ -2,7 +2,7 @@
 
 from ranksvm import AdditiveRankSVM, KernelRankSVM, RankingData
 from ranksvm.estimators.base.inputs import read_training_data
-from ranksvm.estimators.base.options import additive_options, linear_options
+from ranksvm.estimators.base.ranker import additive_options, linear_options
 from ranksvm.estimators.rank_svm import RankSVMCore
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.additive_levels import AnyAdditiveProblem

@@ -10,7 +10,7 @@ import scipy.sparse
 import ranksvm
 from ranksvm import AdditiveRankSVM, Preferences, RankSVM, make_ranking
 from ranksvm.additive import AdditiveDesign
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set
 from ranksvm.fits.training_set import TrainingArguments

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from data_sizes import Size, dense
 from ranksvm import RankSVM, make_ranking
 from ranksvm.data import DenseDesign, SparseDesign
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits import linear
 from ranksvm.fits.linear import choose_solver

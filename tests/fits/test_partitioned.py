@@ -5,7 +5,7 @@ import pytest
 
 from ranksvm import RankSVM, make_ranking
 from ranksvm.data import ComparablePairs, Queries, partition
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.options import loss_of, monotone_signs
 from ranksvm.fits.partitioned import PartitionedProblem

@@ -19,7 +19,7 @@ from ranksvm.datasets import file_data
 from ranksvm.device import names
 from ranksvm.device.host import HostDevice
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.partitioned import PartitionedProblem

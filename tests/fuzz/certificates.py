@@ -9,7 +9,7 @@ import ranksvm
 from fuzz.mutations import pick
 from oracle import pairs_of
 from ranksvm.additive.columns import variable_support
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.exceptions import RankSVMError
 from ranksvm.fits.additive import fitted_terms
 

@@ -25,7 +25,7 @@ from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
 from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV, Setting
 from ranksvm.estimators.base.arguments import Interactions, Monotone
 from ranksvm.estimators.base.choosing_ranker import Choice
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.estimators.path import solve_along
 from ranksvm.exceptions import NoComparablePairsError, OptionError
 from ranksvm.fits.additive import additive_problem

@@ -26,8 +26,7 @@ from ranksvm.dask.rows import Columns
 from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
-from ranksvm.estimators.base.options import linear_options
-from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted
+from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted, linear_options
 from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
 from ranksvm.fits.evaluation import (
     decided_metrics,

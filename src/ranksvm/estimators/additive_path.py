@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ranksvm._util.checks import is_integer, overflow_refused
 from ranksvm.additive.shapes import shapes_of, term_labels
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.estimators.path import c_values, solve_along
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set

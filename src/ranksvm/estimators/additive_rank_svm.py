@@ -25,8 +25,7 @@ from ranksvm.estimators.base.arguments import (
 from ranksvm.estimators.base.calibrated import CalibratedMixin
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
-from ranksvm.estimators.base.options import additive_options
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.ranker import additive_options, all_or_nothing
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem, additive_training_set

@@ -17,7 +17,7 @@ from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.arguments import ConventionLike, Interactions, LossLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker, FoldFactory, HeldOutData
 from ranksvm.estimators.base.inputs import resolve_files
-from ranksvm.estimators.base.options import additive_options
+from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import AdditiveTrainingSet, additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions

@@ -16,7 +16,7 @@ from ranksvm._util.text import power
 from ranksvm._util.verbosity import PASSING
 from ranksvm.estimators.base.arguments import LossLike, Monotone, TrainingData
 from ranksvm.estimators.base.inputs import read_training_data, resolve_files
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.linear import linear_problem, linear_training_set

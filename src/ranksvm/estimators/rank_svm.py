@@ -27,8 +27,7 @@ from ranksvm.estimators.base.arguments import (
 from ranksvm.estimators.base.dual_mixin import DualMixin
 from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_data, resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
-from ranksvm.estimators.base.options import linear_options
-from ranksvm.estimators.base.ranker import all_or_nothing
+from ranksvm.estimators.base.ranker import all_or_nothing, linear_options
 from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.linear import linear_problem, linear_training_set
 from ranksvm.fits.problem import interruptible_if

@@ -10,7 +10,7 @@ from ranksvm.estimators.base.arguments import ConventionLike, LossLike, Monotone
 from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
 from ranksvm.estimators.base.inputs import resolve_files
 from ranksvm.estimators.base.linear_ranker import SIGNS_SCHEMA, LinearRanker
-from ranksvm.estimators.base.options import linear_options
+from ranksvm.estimators.base.ranker import linear_options
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.fits.linear import LinearProblem, linear_problem, linear_training_set
 from ranksvm.fits.options import LinearOptions

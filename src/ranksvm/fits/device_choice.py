@@ -49,10 +49,11 @@ def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
     DeviceError
         When there is no such device.
     """
-    reason = None if not device_names(device) else reason_against_gpu(solver, loss)
+    names = device_names(device)
+    reason = reason_against_gpu(solver, loss) if names else None
     if reason is not None:
         raise OptionError(f"device={device!r} {reason}: use device='cpu'.")
-    for name in device_names(device):
+    for name in names:
         open_device(name)
 
 

@@ -22,8 +22,7 @@ from ranksvm.data.statistics import within_query_variance
 from ranksvm.data.text_categories import coded, learned_categories
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.estimators.base.arguments import Validated
-from ranksvm.estimators.base.options import additive_options
-from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
+from ranksvm.estimators.base.ranker import Ranker, additive_options, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.fits.additive import fitted_problem, fitted_terms
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers

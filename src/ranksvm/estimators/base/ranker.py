@@ -1,4 +1,4 @@
-"""Base of all rankers: it ranks, evaluates and saves without scikit-learn, which only the estimators import."""
+"""Base of all rankers, which does without scikit-learn (only the estimators import it); their validated options."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +16,15 @@ from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.datasets.file_data import TextFeatures
 from ranksvm.device.arrays import is_on_device
+from ranksvm.device.names import device_names
 from ranksvm.estimators.base.arguments import TrainingFeatures, Validated
 from ranksvm.estimators.base.inputs import validated_features
 from ranksvm.estimators.base.summary import described_fit, fit_facts
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
+from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.device_choice import check_device
 from ranksvm.fits.evaluation import pairs_to_evaluate
+from ranksvm.fits.options import LinearOptions
 from ranksvm.metrics import evaluate
 from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.model_files.persistence import save
@@ -398,6 +402,59 @@ def hyper_parameters(estimator: object, model: str) -> dict[str, Any]:
     """The hyper-parameters of an estimator that belong to a kind of model, by name."""
     names = [each.name for each in parameters_of(model)]
     return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+def linear_options(estimator: Any, **fixed: Any) -> LinearOptions:
+    """The validated hyper-parameters of a linear estimator.
+
+    Parameters
+    ----------
+    estimator : RankSVM or an estimator with its hyper-parameters
+        The estimator.
+    **fixed : object
+        Values that replace hyper-parameters.
+
+    Returns
+    -------
+    LinearOptions
+        The options.
+
+    Raises
+    ------
+    OptionError
+        When a hyper-parameter is invalid, or the device cannot do the requested work.
+    """
+    options = LinearOptions.validated(hyper_parameters(estimator, "linear") | fixed)
+    check_device(options.device, options.solver, options.loss)
+    return options
+
+
+def additive_options(estimator: Any, **fixed: Any) -> AdditiveOptions:
+    """The validated hyper-parameters of an additive estimator.
+
+    Parameters
+    ----------
+    estimator : AdditiveRankSVM or an estimator with its hyper-parameters
+        The estimator.
+    **fixed : object
+        Values that replace hyper-parameters.
+
+    Returns
+    -------
+    AdditiveOptions
+        The options.
+
+    Raises
+    ------
+    OptionError
+        When a hyper-parameter is invalid, or the device cannot do the requested work.
+    """
+    options = AdditiveOptions.validated(hyper_parameters(estimator, "additive") | fixed)
+    names = device_names(options.device)
+    if len(names) > 1:
+        raise OptionError(f"device={options.device!r}: an additive model is fitted on one GPU: name one.")
+    check_device(options.device, options.solver, options.loss)
+    return options
 
 
 def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
