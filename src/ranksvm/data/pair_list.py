@@ -33,6 +33,15 @@ class PairList:
     pair_weight : ndarray of float64, shape (n_pairs,)
         Weight of each pair.
 
+    Attributes
+    ----------
+    n_queries : int
+        Number of components.
+    n_rows : int
+        Number of rows that are in a pair.
+    n_pairs : int
+        Number of pairs.
+
     Examples
     --------
     >>> import numpy as np
@@ -54,6 +63,9 @@ class PairList:
         other: np.ndarray,
         pair_weight: np.ndarray,
     ):
+        self.n_queries = len(pointers) - 1
+        self.n_rows = int(pointers[-1])
+        self.n_pairs = len(pair_weight)
         self.pointers = pointers
         self.rows = rows
         self.pair_pointers = pair_pointers
@@ -152,21 +164,6 @@ class PairList:
             (position[other] - first).astype(np.int32),
             np.ascontiguousarray(weight),
         )
-
-    @property
-    def n_queries(self) -> int:
-        """Number of components."""
-        return len(self.pointers) - 1
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows that are in a pair."""
-        return int(self.pointers[-1])
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs."""
-        return len(self.pair_weight)
 
     @property
     def weight(self) -> float:

@@ -137,6 +137,8 @@ class ComparablePairs:
 
     Attributes
     ----------
+    n_queries, n_rows : int
+        Number of queries, and of rows.
     by_level : ndarray of int32, shape (n_rows,)
         Documents of each query, numbered within it, the lowest level first; those of one level keep their order.
     n_swept : int
@@ -166,6 +168,8 @@ class ComparablePairs:
     ):
         if gain is not None and (preferred is None or other is None):
             preferred = other = np.ones(len(levels))
+        self.n_queries = len(pointers) - 1
+        self.n_rows = len(levels)
         self.pointers = pointers
         self.rows = rows
         self.levels = levels
@@ -292,16 +296,6 @@ class ComparablePairs:
         if pairs.weight <= 0 and not may_be_empty:
             raise NoComparablePairsError(_why_no_pairs(queries, pairs, event))
         return pairs
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return len(self.pointers) - 1
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.levels)
 
     @cached_property
     def n_pairs(self) -> int:

@@ -145,8 +145,9 @@ def linear_problem(
     LinearProblem
         The problem.
     """
-    _check_weights(data.n_features)
-    signs = monotone_signs(options.monotone, data.n_features, feature_names)
+    n_features = data.n_features
+    _check_weights(n_features)
+    signs = monotone_signs(options.monotone, n_features, feature_names)
     if not isinstance(data, TrainingSet):
         from ranksvm.fits.partitioned import PartitionedProblem
 
