@@ -74,6 +74,14 @@ def test_sklearn_is_average_precision_score(ranked):
     np.testing.assert_allclose(values, expected, atol=1e-12)
 
 
+def test_the_order_of_tied_rows_does_not_change_average_precision_at_k_of_sklearn():
+    y, scores = np.array([2.0, 0.0, 0.0, 1.0]), np.array([3.0, 3.0, 2.0, 2.0])
+    for rows in ([0, 1, 2, 3], [1, 0, 3, 2]):
+        found = metrics.evaluate(y[rows], scores[rows], np.zeros(4), "map@1,map@3,map", convention="sklearn")
+        # each tied place holds a relevant document with probability 1/2, and the precision at each tie's end is 1/2
+        assert found.means == pytest.approx({"map@1": 0.125, "map@3": 0.375, "map": 0.5})
+
+
 def test_lightgbm_is_lightgbm(ranked):
     lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     y, scores, qid, sizes = ranked

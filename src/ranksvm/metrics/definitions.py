@@ -214,7 +214,7 @@ class AveragePrecision(AtCutoff):
             n = np.diff(starts, append=len(rank))
             m = np.add.reduceat(relevant, starts)
             if rankings.convention.threshold_map:
-                precision = relevant * np.repeat((found / rank)[starts + n - 1], n)
+                precision = rankings.averaged(relevant) * np.repeat((found / rank)[starts + n - 1], n)
             else:
                 before = np.repeat(found[starts] - relevant[starts], n)
                 i = rank - np.repeat(rank[starts], n)
