@@ -82,6 +82,16 @@ def test_the_order_of_tied_rows_does_not_change_average_precision_at_k_of_sklear
         assert found.means == pytest.approx({"map@1": 0.125, "map@3": 0.375, "map": 0.5})
 
 
+@pytest.mark.parametrize("metric", ["pairwise_accuracy", "kendall_tau", "concordance_index"])
+def test_conventions_affect_pairs_only_by_rounding_scores(metric):
+    y, close = np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0 + 1e-9, 1.0 + 2e-9])
+    values = {
+        name: metrics.evaluate(y, close, np.zeros(3), metric, convention=name)[metric] for name in metrics.CONVENTIONS
+    }
+    equal = 0.5 if metric == "concordance_index" else 0.0
+    assert values == {name: equal if rules.float32_scores else 1.0 for name, rules in metrics.CONVENTIONS.items()}
+
+
 def test_lightgbm_is_lightgbm(ranked):
     lightgbm = pytest.importorskip("lightgbm", reason="lightgbm is not installed")
     y, scores, qid, sizes = ranked

@@ -303,9 +303,10 @@ class Run:
         return _place_by_ids(self.qid, self.docid)
 
     def ordered(self) -> np.ndarray:
-        """Row numbers query by query, best document first, as trec_eval ranks them.
+        """Row numbers query by query, best document first.
 
-        Documents with equal scores are in descending order of their ids (as text).
+        Documents with equal scores are in descending order of their ids (as text), as in trec_eval, which also counts
+        scores as equal if they are equal in single precision.
 
         Returns
         -------

@@ -140,8 +140,8 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
 def write_run(path: PathLike, run: Run | ByQuery | Rows) -> None:
     """Write a run in the format of TREC, atomically; compressed if the file name says so.
 
-    Queries are in order of first appearance. Documents are in the order in which trec_eval ranks them: by score, then
-    by id in descending order. Scores have all their digits.
+    Queries are in order of first appearance. Documents are ordered by score, then by id in descending order, as by
+    trec_eval, which also counts scores as equal if they are equal in single precision. Scores have all their digits.
 
     Parameters
     ----------

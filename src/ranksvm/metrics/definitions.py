@@ -336,7 +336,7 @@ class PairwiseAccuracy(Metric):
     """Share of the pairs with different labels that the scores order correctly; equal scores are incorrect.
 
     The value of a query is the share of its own pairs, NaN if it has none. The mean pools the pairs of all queries: it
-    is weighted by their numbers. Conventions have no effect.
+    is weighted by their numbers. Of a convention, only ``float32_scores`` has an effect: it makes close scores equal.
 
     References
     ----------
@@ -360,8 +360,8 @@ class KendallTau(Metric):
     """Kendall's tau-b of labels and scores.
 
     ``(concordant - discordant) / sqrt(pairs with different labels * pairs with different scores)``. NaN, and excluded
-    from the mean, if a query has no pair with different labels; 0 if it has one but all its scores are equal.
-    Conventions have no effect.
+    from the mean, if a query has no pair with different labels; 0 if it has one but all its scores are equal. Of a
+    convention, only ``float32_scores`` has an effect: it makes close scores equal.
 
     References
     ----------
@@ -373,7 +373,9 @@ class KendallTau(Metric):
 
     def values(self, rankings: Rankings) -> np.ndarray:
         comparable, concordant, discordant, different = rankings.pair_counts.astype(np.float64)
-        tau = _ratio(concordant - discordant, np.sqrt(comparable) * np.sqrt(different), 0.0)
+        # The root of a rounded square is exact, so a perfect order has exactly 1. The product of two rounded roots of 3
+        # is less than 3.
+        tau = _ratio(concordant - discordant, np.sqrt(comparable * different), 0.0)
         tau[comparable == 0] = np.nan
         return tau
 
@@ -390,7 +392,8 @@ class ConcordanceIndex(Metric):
     are observed.
 
     The value of a query (a stratum) is the share of its own pairs, NaN if it has none. The mean pools the pairs of all
-    queries: it is weighted by their numbers. Conventions have no effect.
+    queries: it is weighted by their numbers. Of a convention, only ``float32_scores`` has an effect: it makes close
+    scores equal.
 
     References
     ----------
