@@ -20,6 +20,7 @@ from ranksvm import (
     QueryKFold,
     QueryStandardScaler,
     RankSVM,
+    RankSVMCV,
     cross_validate,
     metrics,
 )
@@ -79,6 +80,18 @@ def test_values_are_those_of_the_loop(data):
     assert len(found.fit_seconds) == len(found.predict_seconds) == 4
     assert "mean ± standard deviation of 4 folds" in repr(found)
     assert json.loads(json.dumps(found.to_dict(per_query=True)))["folds"][3]["convention"] == "letor"
+
+
+def test_means_leave_out_folds_in_which_a_metric_is_undefined():
+    data = ranksvm.make_ranking(n_queries=6, n_docs=5, n_features=3, random_state=0)
+    labels = np.where(np.arange(30) < 10, 1, data.y)  # the first of three test parts has no pairs
+    found = cross_validate(RankSVM(C=0.01), data.X, labels, qid=data.qid, metrics="pairwise_accuracy", cv=3)
+    first, *others = found.scores["pairwise_accuracy"]
+    assert np.isnan(first)
+    assert found["pairwise_accuracy"] == pytest.approx(np.mean(others))
+    assert found.stds["pairwise_accuracy"] == pytest.approx(np.std(others, ddof=1))
+    chosen = RankSVMCV(Cs=[0.01], cv=3, metric="pairwise_accuracy").fit(data.X, labels, qid=data.qid)
+    assert chosen.best_score_ == pytest.approx(found["pairwise_accuracy"])
 
 
 def test_kinds_of_X_and_of_cv_agree(data):

@@ -72,18 +72,21 @@ class CrossValidation(Tabular):
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
-        """Metric name -> its mean over each test part, shape (n_folds,)."""
+        """Metric name -> its mean over each test part, shape (n_folds,); NaN where it is undefined."""
         return {name: np.array([fold.means[name] for fold in self.folds]) for name in self.folds[0].means}
 
     @property
     def means(self) -> dict[str, float]:
-        """Metric name -> mean over the folds."""
-        return {name: float(values.mean()) for name, values in self.scores.items()}
+        """Metric name -> mean over the folds in which it is defined; NaN if there are none."""
+        return {name: float(v.mean()) if len(v) else np.nan for name, v in self._defined_scores().items()}
 
     @property
     def stds(self) -> dict[str, float]:
-        """Metric name -> standard deviation over the folds (with n_folds - 1; 0 for one fold)."""
-        return {name: float(v.std(ddof=1)) if len(v) > 1 else 0.0 for name, v in self.scores.items()}
+        """Metric name -> standard deviation over the n folds in which it is defined (with n - 1; 0 for one fold)."""
+        return {name: float(v.std(ddof=1)) if len(v) > 1 else 0.0 for name, v in self._defined_scores().items()}
+
+    def _defined_scores(self) -> dict[str, np.ndarray]:
+        return {name: values[~np.isnan(values)] for name, values in self.scores.items()}
 
     @property
     def qid(self) -> np.ndarray:
