@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from ranksvm.analysis.bands import ShapeBands, shape_bands
     from ranksvm.analysis.duals import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.analysis.explanations import explain, feature_importance
-    from ranksvm.analysis.intervals import WeightIntervals
-    from ranksvm.analysis.jackknife_intervals import weight_intervals
+    from ranksvm.analysis.intervals import WeightIntervals, weight_intervals
     from ranksvm.analysis.online import OnlineBounds, online_bounds
     from ranksvm.analysis.spectra import DualSpectra, compare_ranks
 else:
@@ -32,7 +31,7 @@ else:
             "low_rank_coef": "ranksvm.analysis.duals",
             "online_bounds": "ranksvm.analysis.online",
             "shape_bands": "ranksvm.analysis.bands",
-            "weight_intervals": "ranksvm.analysis.jackknife_intervals",
+            "weight_intervals": "ranksvm.analysis.intervals",
         },
     )
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ranksvm._util.memory import memory_bytes, memory_complaint
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm._util.types import MatrixLike, MemoryLimit
-from ranksvm.analysis._pipelines import last_step_input
+from ranksvm.analysis.explanations import last_step_input
 from ranksvm.analysis.spectra import DualSpectra, checked_energy, checked_tol
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.results.dual import DualBlock, DualCoef

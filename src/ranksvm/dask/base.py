@@ -19,11 +19,10 @@ from ranksvm.dask.backend import DaskBackend, check_devices
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, lazy_metric, lazy_scores
-from ranksvm.dask.inputs import InputParts, input_parts
+from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts, input_parts
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
 from ranksvm.dask.preparation import DescribeRows, Prepared, fit_arguments, parts_of_rows, prepared_rows
 from ranksvm.dask.rows import Columns
-from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
 from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted, linear_options

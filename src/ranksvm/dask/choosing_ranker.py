@@ -16,10 +16,9 @@ from ranksvm.dask.backend import ATTEMPTS
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster, LostError
 from ranksvm.dask.evaluation import HeldOut, Scorer, Sums, evaluated
-from ranksvm.dask.inputs import InputParts
+from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts
 from ranksvm.dask.listed_pairs import Listed, queries_of_pairs, unpacked_preferences
 from ranksvm.dask.preparation import Prepared, evaluation_set, fit_arguments, on_workers
-from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences, Queries
 from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.evaluation_rounds import checked_patience, is_exhausted

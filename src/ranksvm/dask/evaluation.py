@@ -14,11 +14,10 @@ from numpy.typing import ArrayLike
 from ranksvm.additive import AdditiveFunction
 from ranksvm.dask.backend import ATTEMPTS
 from ranksvm.dask.cluster import Cluster, LostError
-from ranksvm.dask.inputs import are_files, input_parts, is_dask_frame
+from ranksvm.dask.inputs import DaskFeatures, are_files, input_parts, is_dask_frame
 from ranksvm.dask.listed_pairs import Listed, pairs_in_part
 from ranksvm.dask.preparation import Prepared, on_workers
 from ranksvm.dask.rows import Columns, Rows, read_rows, together
-from ranksvm.dask.types import DaskFeatures
 from ranksvm.data.scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.exceptions import ClusterError

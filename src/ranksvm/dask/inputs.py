@@ -1,8 +1,12 @@
-"""Divides the arguments of ``fit`` into parts: dask arrays, dask DataFrames, lists of files, or ordinary arrays."""
+"""The arguments of estimators on Dask: their types, and how those of ``fit`` are divided into parts.
+
+dask arrays and dask Series are array-likes, as is the name of a column: `numpy.typing.ArrayLike` includes all of them.
+Data are dask arrays, dask DataFrames, lists of files, or ordinary arrays.
+"""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import dask
 import dask.array as da
@@ -11,11 +15,10 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.types import PathLike
+from ranksvm._util.types import MatrixLike, PathLike
 from ranksvm.dask.listed_pairs import Listed, groups_of_rows, listed_pairs
 from ranksvm.dask.rows import ROW, Columns, read_rows, rows_of
-from ranksvm.dask.types import DaskFeatures, DaskFrame
-from ranksvm.data import Queries, frames
+from ranksvm.data import Preferences, Queries, frames
 from ranksvm.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -23,7 +26,39 @@ if TYPE_CHECKING:
 
     from ranksvm.dask.rows import Block
 
-__all__ = ["InputParts", "are_files", "blocks_of", "input_parts", "is_dask_frame"]
+__all__ = [
+    "DaskFeatures",
+    "DaskFrame",
+    "EvalSets",
+    "EvalValues",
+    "InputParts",
+    "are_files",
+    "blocks_of",
+    "input_parts",
+    "is_dask_frame",
+]
+
+
+class DaskFrame(Protocol):
+    """A dask DataFrame."""
+
+    @property
+    def npartitions(self) -> int: ...
+    # Any, because the value is an index of pandas
+    @property
+    def columns(self) -> Any: ...
+    # Any, because the arguments of this method depend on the function that it calls
+    @property
+    def map_partitions(self) -> Any: ...
+
+
+# Features as users pass them: in this process, on the cluster, or in files.
+DaskFeatures = MatrixLike | DaskFrame | PathLike | Sequence[PathLike]
+# One evaluation set: features and labels; features, times and events; or pairs of answers.
+EvalSet = tuple[DaskFeatures, ArrayLike] | tuple[DaskFeatures, ArrayLike, ArrayLike | None] | Preferences
+EvalSets = EvalSet | Sequence[EvalSet] | None
+# Values for the rows of evaluation sets: for each set, or for the only one.
+EvalValues = ArrayLike | Sequence[ArrayLike | None] | None
 
 # An array of this process with more bytes than this is divided into parts of the size in dask's configuration.
 CUT_BYTES = 64 << 20

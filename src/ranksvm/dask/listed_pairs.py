@@ -1,18 +1,20 @@
 """Pairs that the user lists by row numbers of the whole data, and their division among parts."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import dask
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm.dask.rows import ROW, Rows, hashes_of
-from ranksvm.dask.types import DaskFeatures
 from ranksvm.data import PairList, Preferences, Queries, frames
 from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.terms.parts.part import Part
+
+if TYPE_CHECKING:
+    from ranksvm.dask.inputs import DaskFeatures
 
 __all__ = [
     "PairsInPart",
@@ -72,13 +74,13 @@ class PairsInPart(NamedTuple):
 
 
 def unpacked_preferences(
-    X: DaskFeatures | Preferences,
+    X: "DaskFeatures | Preferences",
     y: ArrayLike | None,
     qid: ArrayLike | None,
     group: ArrayLike | None,
     pairs: ArrayLike | None,
     pair_weight: ArrayLike | None,
-) -> tuple[DaskFeatures, ArrayLike | None, ArrayLike | None, ArrayLike | None]:
+) -> tuple["DaskFeatures", ArrayLike | None, ArrayLike | None, ArrayLike | None]:
     """Split X of ``fit``, which may be one `Preferences`, into X, qid, pairs and pair_weight.
 
     Parameters

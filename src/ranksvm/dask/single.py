@@ -9,10 +9,9 @@ from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, scoring_function
-from ranksvm.dask.inputs import InputParts
+from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts
 from ranksvm.dask.listed_pairs import unpacked_preferences
 from ranksvm.dask.preparation import Prepared
-from ranksvm.dask.types import DaskFeatures, EvalSets, EvalValues
 from ranksvm.data import Preferences
 from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.ranker import all_or_nothing

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
 from ranksvm import RankSVM, RankSVMCV, make_ranking
-from ranksvm.analysis import WeightIntervals, jackknife_intervals, weight_intervals
+from ranksvm.analysis import WeightIntervals, intervals, weight_intervals
 from ranksvm.exceptions import DataError, NoComparablePairsError, NoIntervalsError, OptionError
 
 
@@ -130,7 +130,7 @@ def test_storage_and_a_constant_do_not_matter(n_features):
 def test_a_sample_of_the_pairs_of_queries_is_enough(monkeypatch):
     data = make_ranking(60, 6, 20, random_state=0)
     whole = weight_intervals(RankSVM(C=0.1), data.X, data.y, data.qid)
-    monkeypatch.setattr(jackknife_intervals, "PAIR_NUMBERS", 30**2 * 20)
+    monkeypatch.setattr(intervals, "PAIR_NUMBERS", 30**2 * 20)
     part = weight_intervals(RankSVM(C=0.1), data.X, data.y, data.qid)
     assert part.interaction == pytest.approx(whole.interaction, rel=0.3)
     assert part.interaction != whole.interaction
@@ -249,7 +249,7 @@ def test_features_that_separate_nothing_have_weights_0_for_sure(n_features):
 
 
 def test_too_little_memory(data, monkeypatch):
-    monkeypatch.setattr(jackknife_intervals, "memory_bytes", lambda limit: 100)
+    monkeypatch.setattr(intervals, "memory_bytes", lambda limit: 100)
     with pytest.raises(NoIntervalsError, match=r"4 features from 120 rows need .* give a sample of the queries"):
         weight_intervals(RankSVM(), data.X, data.y, data.qid)
 
