@@ -8,9 +8,8 @@ import numpy as np
 from ranksvm import RankingData
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import DeviceCosts, Variant
-from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, N_THREADS, cached_bytes, large_block_bytes
+from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, LARGE_BLOCKS, N_THREADS, cached_bytes, large_block_bytes
 from ranksvm.device.host import HostDevice
-from ranksvm.device.source import LARGE_BLOCKS
 from ranksvm.fits.work import linear_work
 from ranksvm.losses import LossSpec
 from ranksvm.terms.device.term import DeviceTerm

@@ -17,7 +17,7 @@ from _gpu_cases import SHAPES, made
 from ranksvm import make_ranking
 from ranksvm._util.threads import available_cpus
 from ranksvm.device import Variant
-from ranksvm.device.source import PARTS, kernel_source, macros_of
+from ranksvm.device.cuda import PARTS, kernel_source, macros_of
 
 # Goals: occupancy of the kernels of a fit, the cards to which the goals apply, and seconds of the largest fit.
 OCCUPANCY, GOAL_CARDS, GOAL_SECONDS = 0.25, ("A100", "L40S", "H100", "H200"), 0.030

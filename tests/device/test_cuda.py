@@ -11,8 +11,7 @@ from ranksvm import RankSVM, make_ranking
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.device import Variant, cuda, names, open_device
 from ranksvm.device.arrays import array_like
-from ranksvm.device.cuda import CudaDevice, gpu_names
-from ranksvm.device.source import LARGE_BLOCKS
+from ranksvm.device.cuda import LARGE_BLOCKS, CudaDevice, gpu_names
 from ranksvm.exceptions import DeviceError
 from ranksvm.losses import LossSpec
 from ranksvm.terms.device import layout

@@ -8,11 +8,11 @@ import pytest
 import ranksvm._compiled.host_device as compiled
 
 from ranksvm.device import Variant, device_names, names, open_device
+from ranksvm.device.cuda import PARTS, kernel_source, macros_of, part_of
 from ranksvm.device.host import HostDevice
 from ranksvm.device.launcher import as_int32
 from ranksvm.device.names import device_complaint
 from ranksvm.device.protocol import DeviceArray, words
-from ranksvm.device.source import PARTS, kernel_source, macros_of, part_of
 from ranksvm.exceptions import DataError, DeviceError, MissingDependencyError
 
 DENSE = Variant(listed=False, sparse=False, real="float")

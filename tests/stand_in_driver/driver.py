@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ranksvm.device.source import part_of
+from ranksvm.device.cuda import part_of
 
 MODES = ("at once", "late", "copies early")
 # number of guard bytes before and after each block of memory, and their value

@@ -2,10 +2,13 @@
 
 import contextlib
 import logging
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from importlib import resources
 from queue import SimpleQueue
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,13 +19,23 @@ from numpy.typing import DTypeLike
 from ranksvm._util.memory import in_words
 from ranksvm._util.threads import parallel_map
 from ranksvm.device.protocol import Argument, DeviceArray, Variant, words
-from ranksvm.device.source import LARGE_BLOCKS, PARTS_OF_FITS, kernel_source, macros_of, part_of
 from ranksvm.exceptions import DeviceError, DeviceMemoryError, MissingDependencyError, RankSVMError
 
 if TYPE_CHECKING:
     from cuda.core import Event, Kernel, ObjectCode
 
-__all__ = ["CudaDevice", "cached_bytes", "compile_kernels", "gpu_names", "large_block_bytes"]
+__all__ = [
+    "LARGE_BLOCKS",
+    "PARTS_OF_FITS",
+    "CudaDevice",
+    "cached_bytes",
+    "compile_kernels",
+    "gpu_names",
+    "kernel_source",
+    "large_block_bytes",
+    "macros_of",
+    "part_of",
+]
 
 logger = logging.getLogger("ranksvm.device")
 
@@ -47,6 +60,25 @@ KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 # PINNED_BYTES, two for each thread. (The driver would use a single thread for memory that is not pinned. It would copy
 # 9 GB/s, although an H100 can take 55 GB/s.)
 STAGED_BYTES, PINNED_BYTES, MAX_COPYING_THREADS = 16 << 20, 2 << 20, 8
+# Number of blocks with rows in shared memory that a multiprocessor runs at a time. On an H100, 3 were faster than 2 and
+# 4, most of all for lists of up to 100 documents.
+LARGE_BLOCKS = 3
+
+# Part of kernels.hpp (a group of kernels that are compiled together) -> names of its kernels. Part 2 is not listed: it
+# has all other kernels.
+PARTS = {
+    1: ("loss", "degrees", "laplacian", "laplacian_rows"),
+    3: ("fused_loss", "fused_laplacian"),
+    4: ("convert", "largest_values"),
+    5: ("pair_values", "sparse_pair_values", "put_diagonal", "multiply_chosen"),
+    6: ("read_values", "visit_others"),
+    7: ("form_inner", "factorize_block", "divide_panel", "update_rest", "solve_forward", "solve_backward"),
+    8: ("add_values", "sum_by_code"),
+}
+# Parts with the kernels that a fit launches.
+PARTS_OF_FITS = (3, 1, 2)
+
+_INCLUDE = re.compile(r'^#include "([a-z_]+\.hpp)"$', re.MULTILINE)
 
 
 class CudaDevice:
@@ -470,3 +502,61 @@ def _cuda() -> tuple[ModuleType, ModuleType]:
 def _first_line(error: BaseException) -> str:
     line = str(error).strip().partition("\n")[0] or type(error).__name__
     return line if line.endswith(".") else f"{line}."
+
+
+@cache
+def kernel_source() -> str:
+    """``_compiled/device/kernels.hpp`` with the text of each included file in place of its include, once per file.
+
+    Returns
+    -------
+    str
+        CUDA C++.
+    """
+    folder = resources.files("ranksvm._compiled").joinpath("device")
+    seen: set[str] = set()
+
+    def text_of(name: str) -> str:
+        if name in seen:
+            return ""
+        seen.add(name)
+        text = folder.joinpath(name).read_text(encoding="utf-8")
+        return _INCLUDE.sub(lambda match: text_of(match[1]), text)
+
+    return text_of("kernels.hpp")
+
+
+def macros_of(variant: Variant, part: int) -> list[tuple[str, str]]:
+    """The macros that ``kernels.hpp`` needs.
+
+    Parameters
+    ----------
+    variant : Variant
+        The variant of the data.
+    part : int
+        The part of the kernels.
+
+    Returns
+    -------
+    list of (str, str)
+        Their names and values.
+    """
+    of_variant = ("LISTED", int(variant.listed)), ("SPARSE", int(variant.sparse)), ("REAL", variant.real)
+    macros = (*of_variant, ("PART", part), ("LARGE_BLOCKS", LARGE_BLOCKS))
+    return [(f"RANKSVM_{name}", str(value)) for name, value in macros]
+
+
+def part_of(kernel: str) -> int:
+    """The part of the source that contains a kernel: RANKSVM_PART of kernels.hpp.
+
+    Parameters
+    ----------
+    kernel : str
+        Its name.
+
+    Returns
+    -------
+    int
+        Number of the part.
+    """
+    return next((part for part, names in PARTS.items() if kernel in names), 2)

@@ -4,7 +4,7 @@
 //
 // RANKSVM_PART chooses a part of the kernels. NVRTC compiles the parts in parallel, and only those that are needed: 1, pairs;
 // 2, rows and vectors; 3, rows and pairs of whole queries; 4, arrays that lie on a device; 5, documents with documents; 6,
-// calibration; 7, Cholesky factors; 8, codes of levels. Without it, all kernels are compiled. PARTS of device/source.py has the
+// calibration; 7, Cholesky factors; 8, codes of levels. Without it, all kernels are compiled. PARTS of device/cuda.py has the
 // names of the kernels.
 #include "bodies.hpp"
 
