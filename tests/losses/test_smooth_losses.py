@@ -9,7 +9,7 @@ from oracle import ExplicitPairs, LogisticFunction
 from ranksvm import KernelRankSVM, RankSVM
 from ranksvm.data import ComparablePairs, PairList, Queries
 from ranksvm.losses import Logistic
-from ranksvm.losses.smooth_losses import SMOOTH_LOSSES
+from ranksvm.losses.named_losses import SMOOTH_LOSSES
 from sweep_checks import AtWidth, check_against_pairs, evaluate, product
 
 # relative, of a few operations

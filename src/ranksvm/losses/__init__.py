@@ -1,12 +1,10 @@
 """Pairwise losses as functions of the scores: value, gradient and curvature of the sum over all pairs."""
 
-from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
+from ranksvm.losses.named_losses import Hinge, HuberHinge, Logistic, SquaredHinge
 from ranksvm.losses.protocol import LossSums, Pairs, PairwiseLoss
 from ranksvm.losses.shifted_huber_hinge import ShiftedHuberHinge
-from ranksvm.losses.smooth_losses import Logistic
 from ranksvm.losses.spec import LOSSES, LossSpec
-from ranksvm.losses.squared_hinge import SquaredHinge
 
 __all__ = [
     "LOSSES",

@@ -6,12 +6,10 @@ import numpy as np
 
 from ranksvm._util.parameters import LOSSES
 from ranksvm.exceptions import OptionError
-from ranksvm.losses.hinge import Hinge, HuberHinge
 from ranksvm.losses.margin_function import FunctionLoss, MarginFunction
 from ranksvm.losses.margin_loss import MarginLoss
+from ranksvm.losses.named_losses import SMOOTH_LOSSES, Hinge, HuberHinge, SquaredHinge
 from ranksvm.losses.protocol import Pairs, PairwiseLoss
-from ranksvm.losses.smooth_losses import SMOOTH_LOSSES
-from ranksvm.losses.squared_hinge import SquaredHinge
 
 __all__ = ["LOSSES", "LossSpec"]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.data import DenseDesign, SparseDesign
-from ranksvm.losses.hinge import HuberHinge
+from ranksvm.losses.named_losses import HuberHinge
 from ranksvm.objectives.active_pairs import HostInversion, correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
