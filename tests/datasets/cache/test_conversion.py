@@ -12,15 +12,15 @@ import scipy.sparse as sp
 from ranksvm import make_ranking
 from ranksvm.datasets import RankingData, convert_to_cache, csv, parquet, read_data, write_data
 from ranksvm.datasets.cache import conversion, layout, writer
-from ranksvm.datasets.letor import blocks as letor_blocks
+from ranksvm.datasets.letor import reader
 from ranksvm.exceptions import DataError, OptionError, ParseError
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Every block boundary is crossed by the smallest data."""
-    monkeypatch.setattr(letor_blocks, "_TEXT", 300)
-    monkeypatch.setattr(letor_blocks, "WINDOW", 200)
+    monkeypatch.setattr(reader, "_TEXT", 300)
+    monkeypatch.setattr(reader, "WINDOW", 200)
     monkeypatch.setattr(layout, "BLOCK", 256)
     monkeypatch.setattr(writer, "_ROOM", 600)
     monkeypatch.setattr(writer, "_COPIED", 128)

@@ -22,7 +22,7 @@ from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
 from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
-from ranksvm.datasets.letor.blocks import letor_blocks
+from ranksvm.datasets.letor.reader import letor_blocks
 from ranksvm.datasets.letor.text import Layout
 from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
 from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
