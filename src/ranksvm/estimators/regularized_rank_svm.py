@@ -30,7 +30,7 @@ from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.low_rank.alternating import AlternatingNuclearNorm
 from ranksvm.objectives.low_rank.nuclear_norm import NuclearNormObjective, required_bytes
-from ranksvm.objectives.low_rank.query_matrices import QueryMatrices
+from ranksvm.objectives.low_rank.singular_values import QueryMatrices
 from ranksvm.solvers import SolverResult, Status, alternating, douglas_rachford, newton, relative_gap, tron
 
 __all__ = ["RegularizedRankSVM"]

@@ -6,8 +6,7 @@ A certificate is the value and the duality gap, a bound on how far the value is 
 from typing import TYPE_CHECKING
 
 from ranksvm._util.lazy import lazy_names
-from ranksvm.objectives.constrained import ConstrainedObjective
-from ranksvm.objectives.linear import LinearObjective, LinearPoint
+from ranksvm.objectives.linear import ConstrainedObjective, LinearObjective, LinearPoint
 from ranksvm.objectives.pair_dual import DualPoint, DualSize, PairDual
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The objective of a linear model: 1/2 |w|^2 + C * loss(X w), its smoothing, its certificate and its round-off."""
+"""The objective of a linear model: 1/2 |w|^2 + C * loss(X w), its smoothing and certificate; signs of weights."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,12 +8,14 @@ import numpy as np
 
 from ranksvm.losses.protocol import LossSums
 from ranksvm.losses.round_off import UNIT, growth, margin_error_bound
+from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.protocol import Point
-from ranksvm.terms.expected_products import DIFFERENCES, expected_products
 from ranksvm.terms.hessian_cost import (
+    DIFFERENCES,
     SINGLE_WORK,
     Size,
     cost_with_hessian,
+    expected_products,
     hessian_cost,
     part_of_rows,
     worthwhile_fraction,
@@ -23,7 +25,7 @@ from ranksvm.terms.protocol import DataTerm, Term
 if TYPE_CHECKING:
     from ranksvm.terms.host import Scored
 
-__all__ = ["LinearObjective", "LinearPoint", "STEP_ERRORS", "SmoothedObjective", "round_off"]
+__all__ = ["STEP_ERRORS", "ConstrainedObjective", "LinearObjective", "LinearPoint", "SmoothedObjective", "round_off"]
 
 # Smoothing may cause the fraction SMOOTHING_SHARE of the allowed gap. If it causes more, and the gradient causes at
 # most REDUCE_BELOW times as much, the width is multiplied by MAX_FACTOR or less.
@@ -550,3 +552,59 @@ def round_off(objective: LinearObjective, point: LinearPoint, tol: float) -> flo
             if bound <= GOOD_ENOUGH * tol * value:
                 break
     return bound
+
+
+class ConstrainedObjective(LinearObjective):
+    """`LinearObjective` over a cone: ``1/2 |w|^2 + C * loss(X w)`` with ``signs_j * w_j >= 0``.
+
+    It is evaluated only at vectors of the cone: any other vector is projected first, such as a warm start or an
+    extrapolated solution. `SignCone` defines the duality gap.
+
+    Parameters
+    ----------
+    term : DataTerm
+        The loss as a function of w.
+    C : float
+        Weight of a pair.
+    width : float, optional
+        Width at which the loss is evaluated.
+    reducible : bool
+        Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
+    fraction_of : callable, optional
+        Returns, for the `Size` of the data, the fraction of the rows from which explicit Hessians are computed.
+    includes_round_off : bool
+        Whether certificates (value and duality gap) include a bound on round-off, needed for results that users see.
+    cone : SignCone
+        The signs.
+    """
+
+    def __init__(
+        self,
+        term: DataTerm,
+        C: float,
+        width: float | None = None,
+        reducible: bool = False,
+        fraction_of: Callable[[Size], float] = worthwhile_fraction,
+        includes_round_off: bool = True,
+        *,
+        cone: SignCone,
+    ):
+        super().__init__(term, C, width, reducible, fraction_of, includes_round_off)
+        self.cone = cone
+
+    def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
+        """Value and gradient at the projection of w onto the cone."""
+        return super().evaluate(self.cone.project(w), near)
+
+    def gap(self, point: LinearPoint) -> float:
+        """Duality gap of the problem with the loss at its current width."""
+        return float(self.cone.gaps(point.w, point.gradient).sum())
+
+    def gap_slope(self, point: LinearPoint) -> float:
+        """The norm of the derivative of the gap with respect to the gradient."""
+        return float(np.linalg.norm(self.cone.projected_gradient(point.w, point.gradient)))
+
+    def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
+        return ConstrainedObjective(
+            term, C, self.width, self.reducible, self.fraction_of, includes_round_off=False, cone=self.cone
+        )
