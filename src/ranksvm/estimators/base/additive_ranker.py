@@ -26,8 +26,7 @@ from ranksvm.estimators.base.ranker import Ranker, additive_options, check_is_fi
 from ranksvm.exceptions import DataError, ModelFileError
 from ranksvm.fits.additive import fitted_problem, fitted_terms
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
-from ranksvm.fits.results.contributions import Contributions
-from ranksvm.fits.results.explanation import Explanation
+from ranksvm.fits.results.explanation import Contributions, Explanation
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.model_files.schema import Array, Schema, TextLists, Trace
 
