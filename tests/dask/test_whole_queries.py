@@ -12,7 +12,7 @@ from ranksvm.dask.evaluation import Sums
 from ranksvm.dask.inputs import are_files
 from ranksvm.dask.rows import Report, Rows, hashes_of, together
 from ranksvm.dask.whole_queries import moves
-from ranksvm.model_selection.choice import standard_error_over_queries
+from ranksvm.model_selection.cross_validation import standard_error_over_queries
 
 
 def report(sizes):

@@ -1,4 +1,4 @@
-"""Every metric against its definition, written out over all orders of tied documents."""
+"""Every metric against its definition, written out over all orders of tied documents; names of metrics."""
 
 import itertools
 import math
@@ -10,7 +10,8 @@ from scipy.stats import kendalltau
 
 from ranksvm import metrics
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics import definitions
+from ranksvm.metrics import definitions, parse_metrics
+from ranksvm.metrics.definitions import metrics_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
 NAMES = ["ndcg", "ndcg@3", "mean_ndcg", "map", "map@2", "mrr", "mrr@2", "err", "err@2", "p@2", "p@9", "r@3"]
@@ -267,3 +268,25 @@ def test_every_metric_has_its_names_from_its_definition():
     assert {metrics.parse_metric(name.replace("@k", "@3")).name for name in listed} == {
         name.replace("@k", "@3") for name in listed
     }
+
+
+@pytest.mark.parametrize(
+    ("names", "cutoffs", "expected"),
+    [
+        ("ndcg", [5, 10], ["ndcg@5", "ndcg@10"]),
+        ("ndcg,map", (1, 3), ["ndcg@1", "ndcg@3", "map@1", "map@3"]),
+        ("ndcg@10,kendall_tau", [5], ["ndcg@10", "kendall_tau"]),  # nothing to add
+        ("ndcg,ndcg@5", [5, 5], ["ndcg@5"]),
+        ("map", 3, ["map@3"]),
+        ("map", np.int64(3), ["map@3"]),
+        ("map,map", None, ["map"]),
+    ],
+)
+def test_each_metric_at_each_cutoff(names, cutoffs, expected):
+    assert [metric.name for metric in metrics_at(parse_metrics(names), cutoffs)] == expected
+
+
+@pytest.mark.parametrize("cutoffs", [[], 0, [5, -1], 2.5, ["5"], "5"])
+def test_other_cutoffs_are_refused(cutoffs):
+    with pytest.raises(OptionError, match="cut-off"):
+        metrics_at(parse_metrics("ndcg"), cutoffs)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from ranksvm.model_selection.choice import choose, mean_and_standard_error, standard_error_over_queries
+from ranksvm.model_selection.cross_validation import choose, mean_and_standard_error, standard_error_over_queries
 
 NAN = np.nan
 

@@ -166,7 +166,7 @@ class LowRankChoice:
         """Choose C, and fit the model."""
         import numpy as np
 
-        from ranksvm.model_selection.choice import choose
+        from ranksvm.model_selection.cross_validation import choose
 
         self.Cs_ = np.sort(np.asarray(self.Cs, dtype=np.float64))
         if eval_set is None:
@@ -189,8 +189,7 @@ class LowRankChoice:
 
         from ranksvm.data import Queries
         from ranksvm.data.queries import id_array
-        from ranksvm.model_selection.choice import mean_and_standard_error
-        from ranksvm.model_selection.cross_validation import query_splits
+        from ranksvm.model_selection.cross_validation import mean_and_standard_error, query_splits
 
         ids = np.zeros(len(y), dtype=np.int64) if qid is None else id_array(qid)
         splits = query_splits(self.cv, X, y, Queries.from_qid(ids, len(y)))
@@ -210,7 +209,7 @@ class LowRankChoice:
         """Scores on validation data, which may also stop a fit early; returns the model of each C."""
         import numpy as np
 
-        from ranksvm.model_selection.choice import standard_error_over_queries
+        from ranksvm.model_selection.cross_validation import standard_error_over_queries
 
         steps = Steps(len(self.Cs_))
         fitted, scores, errors = [], [], []

@@ -37,7 +37,7 @@ from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Convention, Metric
-from ranksvm.model_selection.choice import mean_and_standard_error
+from ranksvm.model_selection.cross_validation import mean_and_standard_error
 from ranksvm.solvers import SolverResult
 
 __all__ = ["DaskAdditiveRankSVM", "DaskAdditiveRankSVMCV"]

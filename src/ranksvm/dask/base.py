@@ -39,7 +39,7 @@ from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Metric
-from ranksvm.metrics.names import CONCORDANCE
+from ranksvm.metrics.definitions import CONCORDANCE
 from ranksvm.terms.parts.term import PartitionedTerm
 
 if TYPE_CHECKING:

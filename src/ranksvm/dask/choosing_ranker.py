@@ -28,9 +28,8 @@ from ranksvm.fits.options import LinearOptions
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.metrics import Convention, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
-from ranksvm.model_selection.choice import RULES
-from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.model_selection.cross_validation import RULES, query_splits
 
 __all__ = ["Choosing", "DaskChoosingRanker", "Solved"]
 

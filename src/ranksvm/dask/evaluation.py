@@ -22,7 +22,7 @@ from ranksvm.data.scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.exceptions import ClusterError
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs, parse_metric
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Sums(NamedTuple):
 
     @property
     def standard_error(self) -> float:
-        """The standard error of the mean: see `ranksvm.model_selection.choice.standard_error_over_queries`."""
+        """The mean's standard error: see `ranksvm.model_selection.cross_validation.standard_error_over_queries`."""
         if self.n < 2:
             return float("nan")
         mean = self.mean

@@ -32,7 +32,7 @@ from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
 from ranksvm.losses.margin_function import MarginFunction
 from ranksvm.metrics import Convention, Metric
-from ranksvm.model_selection.choice import mean_and_standard_error
+from ranksvm.model_selection.cross_validation import mean_and_standard_error
 from ranksvm.solvers import SolverResult, Status
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.term import PartitionedTerm

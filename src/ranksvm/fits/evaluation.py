@@ -17,7 +17,7 @@ from ranksvm.data.pair_list import groups_of_pairs, row_numbers
 from ranksvm.data.scores import scores_of_rows
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics_at, only_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, DEFAULT_METRIC, metrics_at, only_metric
 
 # The evaluations of one model, one for each set.
 SetEvaluations = Sequence[Evaluation]

@@ -4,14 +4,12 @@ from typing import TYPE_CHECKING
 
 from ranksvm._util.lazy import lazy_names
 from ranksvm.metrics.conventions import CONVENTIONS, Convention
-from ranksvm.metrics.definitions import Metric
-from ranksvm.metrics.evaluation import Evaluation, evaluate
-from ranksvm.metrics.names import parse_metric, parse_metrics
+from ranksvm.metrics.definitions import Metric, parse_metric, parse_metrics
+from ranksvm.metrics.evaluation import Evaluation, accuracy_interval, evaluate, evaluate_pairs
 
 if TYPE_CHECKING:
     from ranksvm.metrics.counterfactual import CounterfactualEstimate, estimate
     from ranksvm.metrics.cumulative import CumulativeMetrics
-    from ranksvm.metrics.preferences import accuracy_interval, evaluate_pairs
     from ranksvm.metrics.runs import evaluate_run
     from ranksvm.metrics.scorers import RankingScorer, scorer
     from ranksvm.metrics.significance import Comparison, SystemComparisons, adjust_p_values, compare, compare_systems
@@ -25,12 +23,10 @@ else:
             "CumulativeMetrics": "ranksvm.metrics.cumulative",
             "RankingScorer": "ranksvm.metrics.scorers",
             "SystemComparisons": "ranksvm.metrics.significance",
-            "accuracy_interval": "ranksvm.metrics.preferences",
             "adjust_p_values": "ranksvm.metrics.significance",
             "compare": "ranksvm.metrics.significance",
             "compare_systems": "ranksvm.metrics.significance",
             "estimate": "ranksvm.metrics.counterfactual",
-            "evaluate_pairs": "ranksvm.metrics.preferences",
             "evaluate_run": "ranksvm.metrics.runs",
             "scorer": "ranksvm.metrics.scorers",
         },

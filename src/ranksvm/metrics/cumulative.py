@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
-from ranksvm.metrics.definitions import ERR, Metric
+from ranksvm.metrics.definitions import ERR, Metric, parse_metrics
 from ranksvm.metrics.evaluation import column, document_ids, values_and_weights
-from ranksvm.metrics.names import parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["CumulativeMetrics"]

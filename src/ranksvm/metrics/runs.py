@@ -12,9 +12,8 @@ from ranksvm.datasets.runs import Qrels, Run, place_of
 from ranksvm.datasets.trec_files import as_qrels, as_run
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
-from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.definitions import Metric, parse_metrics
 from ranksvm.metrics.evaluation import Evaluation, add_means, scale_of_labels, values_and_weights, with_relevance
-from ranksvm.metrics.names import parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
 __all__ = ["evaluate_run"]

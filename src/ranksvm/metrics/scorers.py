@@ -10,9 +10,8 @@ from ranksvm._util.types import MatrixLike
 from ranksvm.data import frames
 from ranksvm.exceptions import DataError
 from ranksvm.metrics.conventions import Convention, convention_named
-from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.definitions import Metric, parse_metric
 from ranksvm.metrics.evaluation import evaluate
-from ranksvm.metrics.names import parse_metric
 
 if TYPE_CHECKING:
     from sklearn.utils.metadata_routing import MetadataRequest

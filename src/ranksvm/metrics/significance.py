@@ -12,9 +12,8 @@ from ranksvm._util.checks import is_integer
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.metrics.definitions import Metric
+from ranksvm.metrics.definitions import Metric, parse_metric
 from ranksvm.metrics.evaluation import Evaluation, check_confidence, t_test
-from ranksvm.metrics.names import parse_metric
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 

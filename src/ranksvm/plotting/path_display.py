@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ranksvm._util.text import feature_labels
 from ranksvm.estimators import AdditivePath, AdditiveRankSVMCV, RankSVMCV, RegularizationPath
 from ranksvm.exceptions import DataError, OptionError
-from ranksvm.model_selection.choice import mean_and_standard_error
+from ranksvm.model_selection.cross_validation import mean_and_standard_error
 from ranksvm.plotting.figures import (
     axes_or_new,
     by_rule,

@@ -8,7 +8,7 @@ from ranksvm.cli.options.shared import CONVENTIONS, OUTPUT_FILE, CommaList, Name
 from ranksvm.cli.options.training import CHOICES, RULES
 from ranksvm.losses import LOSSES
 from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
-from ranksvm.model_selection import choice
+from ranksvm.model_selection.cross_validation import RULES as RULES_OF_CHOICE
 
 
 def convert(kind, text):
@@ -86,7 +86,7 @@ def test_the_conventions_are_those_of_the_library():
 
 def test_the_choices_are_those_of_the_library():
     assert CHOICES["loss"] == list(LOSSES)
-    assert list(choice.RULES) == RULES
+    assert list(RULES_OF_CHOICE) == RULES
 
 
 def test_names_with_either_dash():

@@ -46,10 +46,15 @@ from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import EvalArguments, ListedPairs, TrainingArguments, TrainingSet
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_files.schema import Array, Number, Schema
-from ranksvm.model_selection.choice import RULES, choose, mean_and_standard_error, standard_error_over_queries
-from ranksvm.model_selection.cross_validation import query_splits
+from ranksvm.model_selection.cross_validation import (
+    RULES,
+    choose,
+    mean_and_standard_error,
+    query_splits,
+    standard_error_over_queries,
+)
 from ranksvm.solvers import SolverResult, Status
 
 logger = logging.getLogger("ranksvm.estimators")

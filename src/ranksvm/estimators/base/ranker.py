@@ -26,7 +26,7 @@ from ranksvm.fits.device_choice import check_device
 from ranksvm.fits.evaluation import pairs_to_evaluate
 from ranksvm.fits.options import LinearOptions
 from ranksvm.metrics import evaluate
-from ranksvm.metrics.names import ACCURACY, CONCORDANCE, DEFAULT_METRIC
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, DEFAULT_METRIC
 from ranksvm.model_files.persistence import save
 from ranksvm.model_files.schema import Number, Schema, Text, Texts
 
