@@ -17,14 +17,18 @@ except KeyboardInterrupt:  # only the command imports this package, so exiting i
 
 __all__ = ["main"]
 
+_COMMANDS = [
+    *("train", "tune", "folds", "online", "predict", "rank", "evaluate", "bias"),
+    *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
+    *("serve", "keys", "replay", "vacuum", "simulate", "doctor", "completion"),
+]
+# Commands whose module has another name.
+_MODULES = {"import": "import_model", **dict.fromkeys(("keys", "replay", "vacuum"), "store")}
+
 
 @click.group(
     cls=Program,
-    modules=(
-        *("train", "tune", "folds", "online", "predict", "rank", "evaluate", "bias"),
-        *("explain", "report", "analyze", "export", "import", "convert", "info", "demo"),
-        *("serve", "keys", "replay", "vacuum", "simulate", "doctor", "completion"),
-    ),
+    modules={name: _MODULES.get(name, name) for name in _COMMANDS},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 143 terminated.",
 )

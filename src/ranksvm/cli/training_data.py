@@ -9,13 +9,12 @@ import click
 
 from ranksvm.cli.clicks import check_clicks, pairs_of_clicks
 from ranksvm.cli.features import matched, name_features, refuse_not_finite
-from ranksvm.cli.files import read, read_numbers, read_pairs, to_cache
+from ranksvm.cli.files import read, read_judgments, read_numbers, read_pairs, to_cache
 from ranksvm.cli.options.models import check_texts, columns_of_additive, listed_features
 from ranksvm.cli.options.paths import STDIN
 from ranksvm.cli.options.training import signs_of_columns
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import counted, queries
-from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ import click
 
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm.cli.features import for_model, names_in
-from ranksvm.cli.files import load_model, names_of, read, write_text
+from ranksvm.cli.files import load_model, names_of, read, read_judgments, write_text
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
@@ -27,7 +27,6 @@ from ranksvm.cli.output.plot import check_plot
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.analysis import DualSpectra

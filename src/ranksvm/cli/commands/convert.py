@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm._util.special_files import is_special
-from ranksvm.cli.files import read, to_cache
+from ranksvm.cli.files import read, read_judgments, to_cache
 from ranksvm.cli.options.models import texts_option
 from ranksvm.cli.options.paths import STDIN, titled
 from ranksvm.cli.options.shared import (
@@ -22,7 +22,6 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import print_json
-from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.datasets.cache.conversion import ConvertedData

@@ -18,7 +18,9 @@ from ranksvm.cli.files import (
     model_scores,
     names_of,
     read,
+    read_judgments,
     read_numbers,
+    read_rankings,
     write_text,
 )
 from ranksvm.cli.options.paths import titled
@@ -36,7 +38,6 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, notes_on, number, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgments, read_rankings
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,7 +9,7 @@ import click
 from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.text import feature_label
 from ranksvm.cli.features import names_in
-from ranksvm.cli.files import is_model, read
+from ranksvm.cli.files import is_model, read, read_judgments, read_rankings, trec_kind
 from ranksvm.cli.online_run import OnlineRun
 from ranksvm.cli.options.models import texts_option
 from ranksvm.cli.options.paths import titled
@@ -18,7 +18,6 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, number, print_facts, print_json, print_table, queries
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgments, read_rankings, trec_kind
 
 if TYPE_CHECKING:
     from ranksvm.datasets.ranking_data import RankingData

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from ranksvm._util.special_files import is_special
+from ranksvm.cli.files import Judged, read_judgments
 from ranksvm.cli.online_run import CtrlC, OnlineRun, parts_of
 from ranksvm.cli.options.online import learner_options, make_learner
 from ranksvm.cli.options.paths import STDIN, titled
@@ -30,7 +31,6 @@ from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debuggi
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, number, print_facts, print_json, print_table, queries, seconds
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import Judged, read_judgments
 
 if TYPE_CHECKING:
     import numpy as np

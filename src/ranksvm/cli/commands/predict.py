@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.files import load_scorer, model_scores_on, read, write_text
-from ranksvm.cli.options.device import scoring_device, scoring_device_option
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -15,6 +14,8 @@ from ranksvm.cli.options.shared import (
     quiet_option,
     reading_options,
     run_name_option,
+    scoring_device,
+    scoring_device_option,
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ranksvm.cli.files import load_scorer, model_scores, read, row_labels, write_text
+from ranksvm.cli.files import (
+    candidates,
+    load_scorer,
+    model_scores,
+    read,
+    read_judgments,
+    read_rankings,
+    row_labels,
+    write_text,
+)
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
@@ -22,7 +31,6 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import aligned, count, print_json, print_table
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import candidates, read_judgments, read_rankings
 
 if TYPE_CHECKING:
     import numpy as np

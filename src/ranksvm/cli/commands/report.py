@@ -7,7 +7,18 @@ import click
 
 from ranksvm._util.tables import CORRECTIONS
 from ranksvm.cli.features import for_model
-from ranksvm.cli.files import is_model, load_model, load_scorer, model_scores, names_of, read, read_numbers
+from ranksvm.cli.files import (
+    is_model,
+    load_model,
+    load_scorer,
+    model_scores,
+    names_of,
+    read,
+    read_judgments,
+    read_numbers,
+    read_rankings,
+    trec_kind,
+)
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -23,7 +34,6 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import command_line, debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, print_json
-from ranksvm.cli.trec import read_judgments, read_rankings, trec_kind
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm.cli.files import read
+from ranksvm.cli.files import read, read_judgments
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     json_option,
@@ -18,7 +18,6 @@ from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries, seconds
 from ranksvm.cli.terminal import say
-from ranksvm.cli.trec import read_judgments
 
 if TYPE_CHECKING:
     from ranksvm.serving.simulation import Connection

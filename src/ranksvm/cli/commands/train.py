@@ -9,13 +9,14 @@ from click.core import ParameterSource
 
 from ranksvm._util.text import power
 from ranksvm.cli.clicks import ClickChoice, check_click_choice, chooses_by_clicks
-from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.models import check_additive_options, check_kernel_options, check_low_rank_options
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
     Name,
     Number,
+    check_device_option,
+    device_option,
     json_option,
     n_jobs_option,
     quiet_option,

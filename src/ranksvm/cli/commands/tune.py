@@ -8,14 +8,23 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._util.text import power
-from ranksvm.cli.compared_models import check_models, model_options
-from ranksvm.cli.comparison import Comparison, Tried, chosen_values, combinations, described, tell_cost
+from ranksvm.cli.comparison import (
+    Comparison,
+    Tried,
+    check_models,
+    chosen_values,
+    combinations,
+    described,
+    model_options,
+    tell_cost,
+)
 from ranksvm.cli.files import write_text
-from ranksvm.cli.options.device import check_device_option, device_option
 from ranksvm.cli.options.models import LOW_RANK_OPTIONS, pairs_as_text
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    check_device_option,
+    device_option,
     json_option,
     n_jobs_option,
     quiet_option,

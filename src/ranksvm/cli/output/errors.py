@@ -1,29 +1,48 @@
-"""From exceptions to one line on stderr and an exit code: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted."""
+"""From exceptions and signals to one line on stderr and an exit code.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 or 143 interrupted. SIGTERM and Ctrl-C end the command at once, with
+temporary files removed.
+"""
 
 import contextlib
 import errno
 import importlib
 import itertools
-import keyword
+import os
 import shlex
+import signal
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from ranksvm._util.text import visible
-from ranksvm.cli.output.signals import TerminatedError, terminable
 from ranksvm.cli.output.tables import ANSWERED, print_json
 from ranksvm.cli.terminal import say, standard_streams, takes_color
 from ranksvm.exceptions import OptionError, RankSVMError
 
-__all__ = ["EXIT_INTERRUPTED", "OneSentenceErrors", "Program", "command_line", "debug_option", "is_debugging", "warn"]
+__all__ = [
+    "EXIT_INTERRUPTED",
+    "OneSentenceErrors",
+    "Program",
+    "TerminatedError",
+    "command_line",
+    "debug_option",
+    "is_debugging",
+    "terminable",
+    "warn",
+    "woken_by_signals",
+]
 
 # other exit codes are click's: 1 for a ClickException, 2 for a UsageError
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, the convention of shells
 EXIT_TERMINATED = 143  # 128 + SIGTERM
+# Seconds after a signal at which the main thread is woken; the second time is for a machine under load.
+_WAKE_AFTER = (0.05, 0.5)
 _DEBUG = "ranksvm.debug"
 _ARGUMENTS = "ranksvm.arguments"
 _Decorated = TypeVar("_Decorated", bound=Callable | click.Command)
@@ -105,13 +124,13 @@ class Program(OneSentenceErrors, click.Group):
 
     Parameters
     ----------
-    modules : sequence of str, optional
-        Names of commands whose modules, in ``ranksvm.cli``, are imported when they are used.
+    modules : mapping of str to str, optional
+        Name of a command -> its module in ``ranksvm.cli.commands``, which is imported when the command is used.
     """
 
-    def __init__(self, *args: Any, modules: Sequence[str] = (), **kwargs: Any):
+    def __init__(self, *args: Any, modules: Mapping[str, str] | None = None, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self._modules = modules
+        self._modules = modules or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Commands in the order of use, not in alphabetical order."""
@@ -123,9 +142,8 @@ class Program(OneSentenceErrors, click.Group):
         # for an unknown name all are imported, because click suggests similar ones
         for name in [cmd_name] if known else self._modules:
             if name not in self.commands:
-                # a module cannot have the name of a keyword
-                module = f"{name}_model" if keyword.iskeyword(name) else name
-                self.add_command(getattr(importlib.import_module(f"ranksvm.cli.commands.{module}"), f"{name}_command"))
+                module = importlib.import_module(f"ranksvm.cli.commands.{self._modules[name]}")
+                self.add_command(getattr(module, f"{name}_command"))
         return super().get_command(ctx, cmd_name)
 
 
@@ -188,3 +206,66 @@ def _show_warning(message: object, *_: object, **__: object) -> None:
 def warn(message: str) -> None:
     """Print one line on stderr, even with --quiet."""
     say(f"Warning: {message}", err=True, fg="yellow")
+
+
+class TerminatedError(BaseException):
+    """SIGTERM was received."""
+
+
+@contextlib.contextmanager
+def terminable() -> Iterator[None]:
+    """Context in which SIGTERM raises `TerminatedError` in the main thread, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _raise_terminated)
+    try:
+        with woken_by_signals():
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _raise_terminated(*_: object) -> None:
+    # one is enough: a second signal must not end the removal of files with a traceback
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise TerminatedError
+
+
+@contextlib.contextmanager
+def woken_by_signals() -> Iterator[None]:
+    """Context in which a signal interrupts any blocking read; only for the main thread.
+
+    Python's handlers run between two instructions of the interpreter. If a signal arrives after the last instruction
+    and before the system call of a read, its handler runs only when the read returns, which may never happen. Therefore
+    a thread is told of each signal, and sends another one, whose handler does nothing, to the main thread. This
+    interrupts the blocking call, and Python runs the pending handlers.
+    """
+    if not hasattr(signal, "pthread_kill"):  # Windows
+        yield
+        return
+    wake = signal.SIGURG  # nobody else uses it, and by default it is ignored
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    main = threading.get_ident()
+
+    def watch() -> None:
+        while number := os.read(reader, 1):
+            if number[0] == wake:
+                continue
+            for seconds in _WAKE_AFTER:
+                time.sleep(seconds)
+                signal.pthread_kill(main, wake)
+
+    before = signal.signal(wake, lambda *_: None)
+    descriptor = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    thread = threading.Thread(target=watch, name="ranksvm-signals", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(descriptor)
+        os.close(writer)  # ends the thread
+        thread.join()
+        os.close(reader)
+        signal.signal(wake, before)

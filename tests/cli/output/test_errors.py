@@ -40,7 +40,7 @@ def test_a_signal_while_data_are_read(number, code, delay, tmp_path):
 # that the signal has reached just before its read.
 _READS_PAST_A_SIGNAL = """
 import os, signal, sys, threading
-from ranksvm.cli.output.signals import TerminatedError, terminable
+from ranksvm.cli.output.errors import TerminatedError, terminable
 
 number = int(sys.argv[1])
 reader, writer = os.pipe()
@@ -81,7 +81,7 @@ main(["doctor"])
 """
 
 
-@pytest.mark.parametrize("name", ["click", "ranksvm.cli.output.signals", "ranksvm.cli.commands.doctor"])
+@pytest.mark.parametrize("name", ["click", "ranksvm.cli.output.errors", "ranksvm.cli.commands.doctor"])
 def test_an_interrupt_while_the_program_is_imported(name):
     code = _INTERRUPTED_IMPORT.format(name=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
