@@ -6,7 +6,7 @@ import pytest
 
 import ranksvm
 from ranksvm.serving.access import Keys, add_key, is_loopback
-from ranksvm.serving.problems import Problem
+from ranksvm.serving.requests import Problem
 from ranksvm.serving.store import open_store
 
 from .http_service import Running

@@ -12,9 +12,8 @@ import pytest
 import ranksvm
 from ranksvm.serving.access import Rate, add_key, is_loopback
 from ranksvm.serving.learner import Schedule
-from ranksvm.serving.problems import Problem
 from ranksvm.serving.records import Event, Shown, event_id
-from ranksvm.serving.requests import Limits
+from ranksvm.serving.requests import Limits, Problem
 from ranksvm.serving.store import open_store
 
 from .http_service import Running

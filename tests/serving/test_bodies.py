@@ -12,8 +12,7 @@ from .http_service import Running
 pytest.importorskip("starlette", reason="starlette is not installed: no service is tested")
 pytest.importorskip("uvicorn", reason="uvicorn is not installed: no service is tested")
 
-from ranksvm.serving.problems import Problem
-from ranksvm.serving.requests import JSON, NDJSON, Limits, parsed
+from ranksvm.serving.requests import JSON, NDJSON, Limits, Problem, parsed
 
 HUGE, ENDLESS = 10**30, 10**400
 

@@ -12,9 +12,8 @@ from ranksvm import metrics
 from ranksvm.clicks import ClickLog, PositionBias, attractiveness
 from ranksvm.data.clicks import pairs_from_clicks
 from ranksvm.exceptions import DataError, OptionError, StoreError
-from ranksvm.serving.click_learning import ClickLearning, bias_settings, curve, fair_pairs
+from ranksvm.serving.click_learning import ClickLearning, DriftDetector, bias_settings, curve, fair_pairs
 from ranksvm.serving.clicks import estimated
-from ranksvm.serving.drift import DriftDetector
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.measures import ClickEstimate, click_value

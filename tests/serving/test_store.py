@@ -348,7 +348,7 @@ def log_size(tmp_path):
 
 
 def test_the_write_ahead_log_is_emptied_by_checkpoints_and_not_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.sqlite._LARGE_LOG", 1 << 20)
+    monkeypatch.setattr("ranksvm.serving.databases._LARGE_LOG", 1 << 20)
     store = open_store(str(tmp_path / "events.db"))
     state = bytes(400_000)
     for version in range(2):
@@ -364,7 +364,7 @@ def test_the_write_ahead_log_is_emptied_by_checkpoints_and_not_counted(tmp_path,
 
 
 def test_a_log_that_another_connection_reads_is_emptied_later(tmp_path, monkeypatch):
-    monkeypatch.setattr("ranksvm.serving.sqlite._LARGE_LOG", 0)
+    monkeypatch.setattr("ranksvm.serving.databases._LARGE_LOG", 0)
     store = open_store(str(tmp_path / "events.db"))
     assert outcomes(store, event(1)) == [Outcome.STORED]
     other = sqlite3.connect(tmp_path / "events.db", isolation_level=None)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from functools import lru_cache
 
 from ranksvm.exceptions import OptionError
-from ranksvm.serving.problems import Problem
+from ranksvm.serving.requests import Problem
 from ranksvm.serving.store import Store
 
 __all__ = ["SCOPES", "Keys", "Rate", "add_key", "client_of", "is_loopback"]

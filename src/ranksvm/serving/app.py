@@ -24,9 +24,17 @@ from ranksvm.exceptions import DataError, StoreError
 from ranksvm.serving.access import client_of, is_loopback
 from ranksvm.serving.feedback import Feedback, content_of
 from ranksvm.serving.openapi import openapi
-from ranksvm.serving.problems import Problem, response_of
 from ranksvm.serving.records import Outcome, Receipt, is_event_id, time_of
-from ranksvm.serving.requests import JSON, Activation, check_repeated, check_width, decoded, parsed
+from ranksvm.serving.requests import (
+    JSON,
+    Activation,
+    Problem,
+    check_repeated,
+    check_width,
+    decoded,
+    parsed,
+    response_of,
+)
 from ranksvm.serving.service import Service
 from ranksvm.serving.writer import deliver
 

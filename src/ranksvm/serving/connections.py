@@ -10,8 +10,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ranksvm.serving.access import client_of
-from ranksvm.serving.problems import Problem, response_of
-from ranksvm.serving.requests import Limits
+from ranksvm.serving.requests import Limits, Problem, response_of
 
 __all__ = ["Connection", "Connections"]
 

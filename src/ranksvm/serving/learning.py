@@ -11,8 +11,7 @@ import numpy as np
 from ranksvm._util.text import feature_labels
 from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.click_learning import ClickLearning
-from ranksvm.serving.drift import KEPT, KEPT_BY_ESTIMATE, DriftDetector, forget
+from ranksvm.serving.click_learning import KEPT, KEPT_BY_ESTIMATE, ClickLearning, DriftDetector, forget
 from ranksvm.serving.feature_range import FeatureRange, RangeRule
 from ranksvm.serving.feedback import Lesson, lesson_of
 from ranksvm.serving.measures import ClickEstimate, Measure, Wins, click_metric

@@ -6,8 +6,7 @@ import msgspec
 
 import ranksvm
 from ranksvm.serving.feedback import Feedback
-from ranksvm.serving.problems import TYPE
-from ranksvm.serving.requests import FLOAT32, JSON, NDJSON, Activation, Ranking, RankRequest
+from ranksvm.serving.requests import FLOAT32, JSON, NDJSON, PROBLEM_JSON, Activation, Ranking, RankRequest
 
 __all__ = ["openapi"]
 
@@ -143,7 +142,7 @@ def _operation(
     parameters: list[Any] | None = None,
     bodies: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    problem = {TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    problem = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses: dict[str, Any] = {
         str(status): {"description": summary, "content": {JSON: {"schema": schema}}}
         for status, schema in answers.items()

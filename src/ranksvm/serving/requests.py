@@ -1,37 +1,73 @@
-"""Requests to rank, in JSON, lines of JSON, or float32 numbers, and the responses to them."""
+"""Requests to rank in JSON, lines of JSON, or float32 numbers, the responses to them, and errors as problem details."""
 
+import http
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+from starlette.responses import Response
 
 import ranksvm._compiled.json_matrix as json_matrix
 import ranksvm._compiled.linear as linear
-from ranksvm.serving.problems import Problem
 
 __all__ = [
     "FLOAT32",
     "JSON",
     "NDJSON",
+    "PROBLEM_JSON",
     "Activation",
     "Document",
     "Limits",
+    "Problem",
     "RankRequest",
     "Ranking",
     "Request",
     "check_repeated",
     "check_width",
     "parsed",
+    "response_of",
 ]
 
 JSON, NDJSON, FLOAT32 = "application/json", "application/x-ndjson", "application/octet-stream"
+PROBLEM_JSON = "application/problem+json"
 
 Number = int | float
 T = TypeVar("T")
+
+
+class Problem(Exception):  # noqa: N818 (the name of RFC 9457)
+    """An error that is reported in the response to a request.
+
+    Parameters
+    ----------
+    status : int
+        HTTP status code.
+    code : str
+        What happened, for programs: ``urn:ranksvm:problem:CODE``.
+    detail : str
+        What happened, and what to do, for people.
+    headers : mapping of str to str, optional
+        Additional headers of the response.
+    """
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None):
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.headers = status, code, detail, headers
+
+
+def response_of(problem: Problem) -> Response:
+    """The HTTP response that reports a problem."""
+    content: dict[str, Any] = {
+        "type": f"urn:ranksvm:problem:{problem.code}",
+        "title": http.HTTPStatus(problem.status).phrase,
+        "status": problem.status,
+        "detail": problem.detail,
+    }
+    return Response(msgspec.json.encode(content), problem.status, problem.headers, PROBLEM_JSON)
 
 
 class Document(msgspec.Struct, forbid_unknown_fields=True):

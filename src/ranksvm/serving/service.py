@@ -19,9 +19,8 @@ from ranksvm.serving.learner import Learner, Served
 from ranksvm.serving.learner_process import LearnerProcess
 from ranksvm.serving.learning import CHAMPION, Learning
 from ranksvm.serving.models import Model, explained_by, ranking_model_from, scores
-from ranksvm.serving.problems import Problem
 from ranksvm.serving.records import Entry, Event, Kind, Shown, event_id
-from ranksvm.serving.requests import Limits, Ranking, Request
+from ranksvm.serving.requests import Limits, Problem, Ranking, Request
 from ranksvm.serving.store import Store
 from ranksvm.serving.writer import Done, Writer
 

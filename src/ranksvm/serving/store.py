@@ -111,14 +111,12 @@ def open_store(url: str, *, create: bool = True, reward_wait: float | None = Non
     StoreError
         When it cannot be opened, is not a store, or is of another version.
     """
+    from ranksvm.serving.databases import PostgresDatabase, SQLiteDatabase
+
     database: Database
     if url.startswith(("postgresql://", "postgres://")):
-        from ranksvm.serving.postgres import PostgresDatabase
-
         database = PostgresDatabase(url)
     else:
-        from ranksvm.serving.sqlite import SQLiteDatabase
-
         database = SQLiteDatabase(url, create=create)
     try:
         return Store(database, name=url, create=create, reward_wait=reward_wait, unanswered=unanswered)
