@@ -1,4 +1,4 @@
-"""Interleaved lists, credits against enumeration, and the sequential test."""
+"""Interleaved lists, credits against enumeration, and the sequential test with its intervals."""
 
 import itertools
 
@@ -7,6 +7,7 @@ import pytest
 
 from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, compare_credits, interleave, interleaving_credits
+from ranksvm.clicks.interleaving import win_interval
 from ranksvm.exceptions import DataError, OptionError
 
 METHODS = ["team_draft", "balanced", "probabilistic"]
@@ -173,3 +174,26 @@ def test_what_is_refused():
         interleaving_credits(ClickLog(["q"], [0], [1], [1]))
     with pytest.raises(OptionError, match="needs both rankings"):
         interleaving_credits(log, "balanced")
+
+
+def test_an_interval_solves_its_equation():
+    from scipy.special import betaln
+
+    low, high = win_interval(30, 10, 0.9)
+    for p in (low, high):
+        ratio = betaln(30.5, 10.5) - betaln(0.5, 0.5) - 30 * np.log(p) - 10 * np.log1p(-p)
+        assert ratio == pytest.approx(np.log(10), abs=1e-6)
+    assert low < 0.75 < high
+    assert win_interval(0, 0) == (0.0, 1.0)
+    assert win_interval(0, 5)[0] == 0.0
+    assert win_interval(5, 0)[1] == 1.0
+
+
+def test_an_interval_covers_at_all_times_at_once():
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(200):
+        won = np.cumsum(rng.random(300) < 0.5)
+        checks = [win_interval(int(w), n + 1 - int(w)) for n, w in enumerate(won) if n % 10 == 9]
+        missed += any(not low <= 0.5 <= high for low, high in checks)
+    assert missed <= 0.05 * 200 + 5

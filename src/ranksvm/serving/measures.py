@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm.clicks.sequential import win_interval
+from ranksvm.clicks.interleaving import win_interval
 from ranksvm.metrics import CumulativeMetrics, parse_metric
 
 __all__ = ["ClickEstimate", "Measure", "Wins", "click_metric", "click_value"]
