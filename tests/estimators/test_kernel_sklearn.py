@@ -19,15 +19,15 @@ def expected_failures(estimator):
     """Check -> why it cannot hold."""
     why = {}
     if estimator.kernel == "precomputed":
-        changed = "what the check makes of a kernel matrix is none: "
-        why["check_positive_only_tag_during_fit"] = changed + "its mean is taken from the features of documents"
+        changed = "what the check turns the kernel matrix into is not a kernel matrix: "
+        why["check_positive_only_tag_during_fit"] = changed + "the mean is subtracted, as from features"
         why["check_estimators_dtypes"] = changed + "its values are rounded to integers"
         why["check_estimators_nan_inf"] = changed + "it has fewer columns than there were documents"
     if estimator.approximation == "nystroem":
         why["check_sample_weight_equivalence_on_dense_data"] = "landmarks are drawn among other rows"
         why["check_sample_weight_equivalence_on_sparse_data"] = "landmarks are drawn among other rows"
     elif estimator.tol > 1e-8 and estimator.kernel == "rbf" and isinstance(estimator, KernelRankSVM):
-        inexact = "gamma='scale' is that of all rows, as in SVC, and predictions agree as far as tol says"
+        inexact = "gamma='scale' is computed from all rows, as in SVC, and predictions agree only within tol"
         why["check_sample_weight_equivalence_on_dense_data"] = inexact
         why["check_sample_weight_equivalence_on_sparse_data"] = inexact
     return why
