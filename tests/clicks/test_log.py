@@ -242,7 +242,7 @@ def test_ids_of_csv_that_float64_would_round_are_refused(tmp_path, column):
     frame.to_csv(path, index=False)
     for read in (ClickLog.read, lambda path: list(ClickLog.scan(path, block_rows=1))):
         with pytest.raises(
-            DataError, match=f"column '{column}' .* holds ids such as 92233720368547758.*, which is not"
+            DataError, match=f"column '{column}' .* holds ids such as 92233720368547758.*, which was rounded"
         ):
             read(path)
     assert ClickLog.from_frame(pandas.read_csv(path, dtype={column: "uint64"})).n_impressions == 3

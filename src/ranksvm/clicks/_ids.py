@@ -102,7 +102,7 @@ class Encoder:
         known = list(self._number)
         if all(isinstance(value, int | np.integer) and not isinstance(value, bool) for value in known):
             low, high = min(known, default=0), max(known, default=0)
-            for kind in (np.int64, np.uint64):  # hashes of 64 bits do not fit into int64
+            for kind in (np.int64, np.uint64):  # hashes may not fit into int64
                 if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
                     return np.array(known, dtype=kind)
         ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)

@@ -168,8 +168,8 @@ class ClickLogFile:
         if rounded.any():
             name = self._columns.get(field, field)
             raise DataError(
-                f"column {name!r} of {self._path} holds ids such as {ids[rounded.argmax()]:.0f}, which is not exact: "
-                f"whole numbers of CSV are read exactly up to {np.iinfo(np.int64).max}. Write the log as Parquet, or "
+                f"column {name!r} of {self._path} holds ids such as {ids[rounded.argmax()]:.0f}, which was rounded: "
+                f"integers in CSV are read exactly up to {np.iinfo(np.int64).max}. Write the log as Parquet, or "
                 f"call ClickLog.from_frame(pandas.read_csv(..., dtype={{{name!r}: 'uint64'}}))."
             )
 
