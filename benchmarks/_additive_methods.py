@@ -58,9 +58,9 @@ def peers(smoke: bool) -> dict[str, Method | None]:
     mass = Axis("child weight {}", (0, 0.01, 0.1, 1, 10, 100, 1000), 0.1, 10, bounded=True)
     penalty = Axis("l2 {}", (0, 1, 3, 10, 30, 100, 300, 1000, 3000), 1, 10, bounded=True)
     counts = Axis("{} interactions", (0, 5, 10, 20, 40, 80, 160, 320), 0, 10, bounded=True)
-    smoothing = Axis("{} rounds of smoothing", (0, 25, 100, 200, 500), 0, 25, bounded=True)
+    smoothing = Axis("{} rounds of smoothing", (0, 25, 100, 200, 500, 1000, 2000), 0, 25, bounded=True)
     rate = Axis("rate {}", rates, 0.03, 0.3)
-    slow = Axis("rate {}", (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32), 0.01, 0.04)
+    slow = Axis("rate {}", (0.0006, 0.00125, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32), 0.01, 0.04)
     found = {
         "LightGBM lambdarank": Method((leaves, rate, sizes), _lightgbm, "lightgbm"),
         "XGBoost rank:ndcg": Method((depth, rate, mass), _xgboost, "xgboost"),
