@@ -62,7 +62,7 @@ MANY = 10**9
 
 
 def hessian_of(decay, C, n_rows=MANY, seed=0):
-    """``I + C M`` and differences, of so many of which M are the second moments; the spectrum is ``k^-decay``."""
+    """``I + C M`` and differences. M has their second moments, of ``n_rows`` rows, and the spectrum ``k^-decay``."""
     rng = np.random.default_rng(seed)
     rotation = np.linalg.qr(rng.normal(size=(N_VARIABLES, N_VARIABLES)))[0]
     root = np.arange(1.0, N_VARIABLES + 1.0) ** (-0.5 * decay) * rotation

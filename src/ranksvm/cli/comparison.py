@@ -165,7 +165,7 @@ def _compares_linear(options: dict[str, Any]) -> bool:
 
 
 def _additive_models(options: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The settings for each step weight and each choice of interactions; defaults are those of the library."""
+    """The settings for each step weight and each choice of interactions; the library has the defaults."""
     from ranksvm.estimators.additive_rank_svm_cv import AUTO_COUNTS, STEP_WEIGHTS
 
     given = {name: options[name] for name in ADDITIVE_OPTIONS} | {"model": "additive"}

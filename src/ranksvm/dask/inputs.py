@@ -1,4 +1,4 @@
-"""The arguments of estimators on Dask: their types, and how those of ``fit`` are divided into parts.
+"""The arguments of estimators on Dask: their types, and the division of the arguments of ``fit`` into parts.
 
 dask arrays and dask Series are array-likes, as is the name of a column: `numpy.typing.ArrayLike` includes all of them.
 Data are dask arrays, dask DataFrames, lists of files, or ordinary arrays.

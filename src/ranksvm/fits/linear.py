@@ -157,7 +157,7 @@ def linear_problem(
 
 
 def _check_weights(n_features: int) -> None:
-    """Refuse so many features that the vectors of any solver do not fit in memory."""
+    """Raise an error if there are too many features: every solver keeps vectors of this length in memory."""
     if n_features < MANY_FEATURES:
         return
     check_fits(

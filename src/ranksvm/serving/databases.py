@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PostgresDatabase", "SQLiteDatabase"]
 
-# "rsvm" in ASCII: application id of the SQLite file, by which the command `file` and this module recognize it
-_APPLICATION = 0x7273766D
+# "rsvm" in ASCII: application id of the SQLite file, by which the command `file` and this module recognize it, and
+# number of the advisory lock that a writer of PostgreSQL holds
+_RSVM = 0x7273766D
 # If the write-ahead log is larger than this many bytes when the learner has saved its state, the log is copied into the
 # file. This is about half the size at which SQLite makes the next writer copy the log.
 _LARGE_LOG = 16 << 20
-# "rsvm" in ASCII: number of the advisory lock that a writer holds
-_WRITER = 0x7273766D
 
 
 class _SQLiteCursor:
@@ -63,10 +62,10 @@ class SQLiteDatabase:
             connection = self._connection()
             ((application,),) = connection.execute("PRAGMA application_id").fetchall()
             ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
-            if application != _APPLICATION:
+            if application != _RSVM:
                 if tables:
                     raise StoreError(f"{path} is an SQLite file of another program.")
-                connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+                connection.execute(f"PRAGMA application_id = {_RSVM}")
             connection.execute("PRAGMA journal_mode = WAL")
             self._file = _identity(path)
 
@@ -250,7 +249,7 @@ class PostgresDatabase:
         with self._transaction() as connection:
             # this overrides the default of the server or the role
             connection.execute("SET LOCAL synchronous_commit = on")
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_WRITER,))
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_RSVM,))
             yield _PostgresCursor(connection)
 
     def has_tables(self, cursor: "Cursor") -> bool:
