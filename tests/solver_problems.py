@@ -21,6 +21,7 @@ class Hinges:
     hessian_fraction = 1.0
     hessian_cost = 3.0
     positions_at_once = 1
+    search_slope = 0.2
     reserve = 0.0
 
     def __init__(self, D, C, offset=0.0):
@@ -120,6 +121,9 @@ class Hinges:
 
     def inverse_cost(self, point):
         return float("inf")
+
+    def relaxed(self):
+        return None
 
     def preconditioner(self, point):
         return np.copy

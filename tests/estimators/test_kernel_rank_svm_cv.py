@@ -6,7 +6,9 @@ import signal
 import numpy as np
 import pytest
 
+from _problems import kernel_problem_of
 from ranksvm import KernelRankSVM, KernelRankSVMCV, QueryKFold, load, make_ranking
+from ranksvm.estimators.path import solve_along
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits import kernel
 from ranksvm.metrics import evaluate
@@ -180,3 +182,19 @@ def test_gammas_by_name(data):
     np.testing.assert_allclose(alone.gammas_, [scale])
     with pytest.raises(OptionError, match="gammas must be positive, finite numbers, got"):
         KernelRankSVMCV(gammas=["wide"]).fit(data.X, data.y, qid=data.qid)
+
+
+def test_the_hinge_along_C_starts_with_more_smoothing(data):
+    options = {"loss": "hinge", "tol": 1e-6, "kernel_dtype": "float64"}
+    problem, width, widths = kernel_problem_of(KernelRankSVM(**options), data, 0.5), None, []
+    for C, result in solve_along(problem, np.array([0.1, 1.0, 100.0])):
+        alone = KernelRankSVM(C, gamma=0.5, **options).fit(data.X, data.y, qid=data.qid)
+        assert result.value == pytest.approx(alone.objective_, rel=1e-6)
+        assert result.relative_gap <= 1e-6
+        if width is not None:
+            assert widths[0] == pytest.approx(min(1.0, kernel.WIDEN * width))
+        width, widths = result.width, []
+        evaluate_at = problem.objective.evaluate
+        problem.objective.evaluate = lambda w, near=None, at=evaluate_at, seen=widths: (
+            seen.append(problem.objective.width) or at(w, near)
+        )

@@ -77,6 +77,7 @@ def test_the_optimum_of_the_host(loss, dtype, C, tol):
         objective, _ = make_problem(loss, device, dtype=dtype, C=C, n=200, n_queries=50)
         inverse, made = objective.inverse, []
         objective.inverse = lambda point, inverse=inverse, made=made: made.append(inverse(point)) or made[-1]
+        objective.relaxed = lambda: None  # so that each step makes one inverse
         result = newton_cg(objective, objective.vector(), tol=tol, direct=True)
         assert result.status is Status.CONVERGED
         assert len(made) == result.n_iter

@@ -330,8 +330,8 @@ def test_the_hinge_is_certified_pair_by_pair(landmarks, tol, memory):
 @pytest.mark.parametrize("n_queries", [1, 6])
 def test_the_inverse_predicts_the_solution_of_the_next_width(n_queries):
     objective, oracle, _ = make_problem(n_queries=n_queries)
-    objective = KernelObjective(objective.matrix, Hinge(objective.pairs), C, 1, None, 1 << 24, 0.5, True)
-    result = newton_cg(objective, objective.vector(), tol=0.2, target_gap=1e-9)
+    objective = KernelObjective(objective.matrix, HuberHinge(objective.pairs), C, 1, None, 1 << 24, 0.5)
+    result = newton_cg(objective, objective.vector(), tol=1e-9)
     scores, width = result.point.scores, objective.width
     ring, beyond = (lambda h: ((h > 0.0) & (h <= width), h > width))(1.0 - oracle.margins(scores))
     objective.width = narrower = 0.9 * width
@@ -362,6 +362,43 @@ def test_predicted_solutions_of_the_hinge_save_steps():
         assert result.status is Status.CONVERGED
         n_steps[predicts] = result.n_iter
     assert n_steps[True] < 0.75 * n_steps[False]  # of extrapolated solutions
+
+
+def hinge_problem(C=1e4, **options):
+    problem = make_problem(n=300, gamma=2.0, **options)[0]
+    return KernelObjective(problem.matrix, Hinge(problem.pairs), C, 1, None, 1 << 28, 1.0, True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_relaxed_problem_of_a_hinge_has_the_squared_hinge(weighted):
+    weights = {"sample_weight": np.linspace(0.1, 2.0, 300)} if weighted else {}
+    objective = hinge_problem(0.3, **weights)
+    _, oracle, _ = make_problem(n=300, gamma=2.0, **weights)
+    relaxed = objective.relaxed()
+    w = objective.vector(np.random.default_rng(0).normal(size=300))
+    assert relaxed.evaluate(w).value == pytest.approx(oracle.value(oracle.X.T @ w[0], relaxed.C), rel=1e-9)
+    assert relaxed.relaxed() is None
+    assert make_problem()[0].relaxed() is None
+    assert make_problem("huber")[0].relaxed() is None
+
+
+def test_steps_continue_from_the_solution_of_the_relaxed_problem():
+    objective = hinge_problem(30.0)
+    begins, relaxed, evaluate = [], objective.relaxed(), objective.evaluate
+    objective.relaxed = lambda: relaxed
+    objective.evaluate = lambda w, near=None: begins.append(w) or evaluate(w, near)
+    result = newton_cg(objective, objective.vector(), tol=1e-5, direct=True)
+    easier = newton_cg(relaxed, relaxed.vector(), tol=0.1, direct=True)
+    assert result.status is Status.CONVERGED
+    np.testing.assert_allclose(begins[1], easier.w)
+    assert result.history.hessian_products[1] == easier.history.hessian_products[-1] > 0
+    assert result.history.evaluations[1] > easier.history.evaluations[-1] > 0
+
+
+def test_a_start_near_the_solution_is_not_left_for_the_relaxed_problem():
+    objective = hinge_problem()
+    objective.relaxed = None  # not to be called
+    newton_cg(objective, objective.vector(), tol=1e-5, direct=True, warm_start=True)
 
 
 def test_the_sample_of_a_hinge_is_smoothed_as_it_is_and_stays_so():

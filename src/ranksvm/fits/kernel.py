@@ -64,10 +64,11 @@ LANDMARK_ROWS = 3000
 LANDMARK_SHARE = 0.25
 # Largest number of float64 vectors, with one entry for each row, that the solver and the objective hold.
 SOLVER_VECTORS = 50
-# If Q is recomputed in float64, a smoothed loss starts again with this multiple of the last width in float32. At the
-# last width itself the dual variables, which are differences of scores divided by the width, were too inaccurate.
-# (Steps in float64 on MQ2008 with the hinge, gamma = 2^-1, C = 32: 52 from the last width; 26, 19 and 38 from 10, 30
-# and 100 times the width.)
+# From the solution for another C, or for Q in float32, a smoothed loss starts with this multiple of the last width. At
+# the last width itself the steps are too short: pairs cross the smoothed interval within a small part of a step. (On
+# MQ2008 with the hinge, 11 values of C from 2^-5 to 2^5, CPU seconds from the last width and from 10, 30 and 100 times
+# the width: gamma = 2^-6 5.3, 5.6, 6.4 and 6.4; gamma = 2^-3 29, 17, 17 and 23; gamma = 2^-1 180, 83, 64 and 51. Linear
+# models keep their width: their pairs move less, and 10 times the width took up to 7 times as long.)
 WIDEN = 30.0
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
@@ -198,6 +199,9 @@ class KernelProblem(RankSVMProblem):
         """
         if self._too_coarse(C):
             start, point = None, self._switch_to_float64(C, start if point is None else point.w)
+        elif point is not None and self.objective.reducible:
+            self._widen()
+            point = self.objective.evaluate(point.w)
         result = super().solve(C, start, interrupted, point=point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
             result = super().solve(C, interrupted=interrupted, point=self._switch_to_float64(C, result.w)).after(result)
@@ -280,14 +284,19 @@ class KernelProblem(RankSVMProblem):
         width = self.objective.width
         self.release()
         self.dtype = "float64"
-        # if the loss is not a smoothed form of another one, its width is part of the problem and stays the same
-        self.objective.width = min(1.0, WIDEN * width) if self.objective.reducible and width is not None else width
+        self.objective.width = width
+        self._widen()
         if coefficients is None:
             return None
         self.objective.reweight(C)
         point, origin = (self.objective.evaluate(self.objective.vector(b)) for b in (coefficients, None))
         # in directions that float32 cannot resolve, coefficients are arbitrary
         return point if point.value < origin.value else None
+
+    def _widen(self) -> None:
+        """Smooth the loss more, for a new problem; a width that is part of the loss stays the same."""
+        if self.objective.reducible and self.objective.width is not None:
+            self.objective.width = min(1.0, WIDEN * self.objective.width)
 
     @property
     def _matrix_memory(self) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -75,6 +75,7 @@ class SmoothedObjective(Generic[PointType]):
     # the weights at which smoothing was reduced last, and the factor of that reduction; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
     inverts_from_start = False
+    search_slope = 0.2
     # the part of the allowed gap that is reserved for round-off, in the unit of the objective
     reserve = 0.0
 
@@ -96,6 +97,10 @@ class SmoothedObjective(Generic[PointType]):
 
     def inverse(self, point: PointType) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; None if there is none."""
+        return None
+
+    def relaxed(self) -> Any:
+        """A problem of the same variables that needs fewer steps, and has a solution nearby; None if there is none."""
         return None
 
     def products(self, point: PointType, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:

@@ -9,10 +9,8 @@ from ranksvm.solvers.protocol import Objective, P
 
 __all__ = ["shorten", "take_step"]
 
-# A step is short enough if its final uphill slope is at most this multiple of its initial slope ...
+# A step is short enough if its final uphill slope is at most this multiple of its initial slope.
 SLOPE = 0.9
-# ... and a search ends if the slope is at most this multiple of the initial slope.
-SEARCH_SLOPE = 0.2
 TRIALS = 40
 # A relative increase of the objective below this is round-off.
 ROUND_OFF = 1e-12
@@ -54,7 +52,8 @@ def shorten(objective: Objective[P], point: P, trial: P, slope: float, end_slope
     Point
         The new point.
     """
-    alpha = _flat_position(objective.line(point, trial), point.value, slope, end_slope, objective.positions_at_once)
+    how = objective.positions_at_once, objective.search_slope
+    alpha = _flat_position(objective.line(point, trial), point.value, slope, end_slope, *how)
     new = objective.between(point, trial, alpha)
     monitor.n_evaluations += 1
     objective.release(point)
@@ -68,6 +67,7 @@ def _flat_position(
     slope: float,
     end_slope: float,
     at_once: int,
+    search_slope: float,
 ) -> float:
     """A position in (0, 1) where a convex function is nearly flat, given its slopes at 0 and 1."""
     low, low_slope, high, high_slope = 0.0, slope, 1.0, end_slope
@@ -80,7 +80,7 @@ def _flat_position(
         alphas = _positions(low, high, guess, at_once)
         values, slopes = along(alphas)
         # flat, and beyond the minimum only if the value is no larger than at the start: otherwise steps could cycle
-        flat = (np.abs(slopes) <= SEARCH_SLOPE * abs(slope)) & ((slopes <= 0.0) | (values <= start_value))
+        flat = (np.abs(slopes) <= search_slope * abs(slope)) & ((slopes <= 0.0) | (values <= start_value))
         if flat.any():
             return float(alphas[flat][np.argmin(np.abs(slopes[flat]))])
         # slopes increase along a convex function: continue between the last negative slope and the first other one

@@ -32,6 +32,8 @@ CG_PRODUCTS = 1000
 # inverses. On MQ2008 at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
 INVERSE_SHARE, INVERSES = 0.5, 3.0
 FEW_PRODUCTS = 4
+# The relaxed problem is solved to this relative gap: its solution is only a starting point.
+RELAXED_TOL = 0.1
 
 
 def newton_cg(
@@ -57,7 +59,8 @@ def newton_cg(
 
     If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
     step computes the inverse and preconditions with it. One or two products a step then suffice. Whenever smoothing is
-    reduced, an inverse also predicts the next solution.
+    reduced, an inverse also predicts the next solution. If this begins before smoothing is reduced for the first time,
+    and the objective has a relaxed form, steps continue from the solution of the relaxed problem.
 
     Parameters
     ----------
@@ -89,13 +92,14 @@ def newton_cg(
     SolverResult
         The best point, its certificate and the reason for stopping.
     """
-    if point is None and not warm_start:
-        start = solve_sample(objective, start, tol, interrupted, solve_sampled)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, target_gap)
-    point = monitor.evaluate(start) if point is None else point
+    if point is None:
+        cold = not warm_start
+        point = monitor.evaluate(solve_sample(objective, start, tol, interrupted, solve_sampled) if cold else start)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
     inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
+    may_relax = not warm_start
     while (status := monitor.record(point)) is None:
         before, point = point, monitor.reduce_smoothing(point, inverts)
         if point is not before:  # the objective is less smoothed now, so that gaps are larger
@@ -110,6 +114,24 @@ def newton_cg(
             if objective.inverts_from_start:
                 objective.width, best_gap, reduction = width, float("inf"), FIRST_REDUCTION
                 point = monitor.evaluate(begin)
+                continue
+        if inverts and may_relax and cost < float("inf"):
+            may_relax = False
+            relaxed = objective.relaxed() if objective.width == width else None
+            if relaxed is not None:
+                easier = newton_cg(
+                    relaxed,
+                    start,
+                    tol=RELAXED_TOL,
+                    max_iter=max_iter,
+                    interrupted=interrupted,
+                    label=None if label is None else f"{label}relaxed: ",
+                    direct=direct,
+                )
+                monitor.n_evaluations += easier.history.evaluations[-1]
+                monitor.n_products += easier.history.hessian_products[-1]
+                objective.release(point)
+                point, best_gap, reduction = monitor.evaluate(easier.w), float("inf"), FIRST_REDUCTION
                 continue
         inverse = objective.inverse(point) if inverts and cost < float("inf") else None
         tolerance = max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap)))

@@ -46,11 +46,14 @@ class Objective(Protocol[P]):
     ----------
     positions_at_once : int
         Number of positions to pass to `line` at a time: 1 if each costs as much as the first.
+    search_slope : float
+        A search along a step ends at a position whose slope is at most this multiple of the slope at the beginning.
     reserve : float
         The part of the allowed gap that a solver keeps for round-off: `goal` and `smoothing_suffices` use the rest.
     """
 
     positions_at_once: int
+    search_slope: float
     reserve: float
 
     def evaluate(self, w: np.ndarray, near: P | None = None) -> P:
@@ -169,6 +172,9 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
 
     def inverse(self, point: P) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off: self-adjoint, at most the identity. None if there is none."""
+
+    def relaxed(self) -> "PreconditionedObjective[Any] | None":
+        """A problem of the same variables that needs fewer steps, and has a solution nearby; None if there is none."""
 
 
 class DiagonalObjective(Objective[P], Protocol[P]):
