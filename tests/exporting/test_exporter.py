@@ -532,6 +532,16 @@ def test_a_file_of_sql_runs_again_and_its_test_reads_the_view(scaler):
     assert connection.execute(sql_statements(new)[3]).fetchone() == (n_tested, n_null, 0)
 
 
+def test_the_test_of_a_view_scales_features_again():
+    # PostgreSQL refuses a test that reads the columns of the view in which features are scaled
+    result = export(with_weights([0.5, -0.25], QueryStandardScaler(with_std=False)), to="sql")
+    connection, test = sqlite_rows(result, [(1, 1.0, 7.0), (1, 3.0, 4.0), (1, 4.0, 9.0)])
+    drop, view, *_ = sql_statements(result)
+    connection.execute(drop)
+    connection.execute(view.replace("1e0 * ", "2e0 * "))
+    assert connection.execute(test).fetchone() == (3, 0, 3)
+
+
 def test_many_features_in_sql():
     random = np.random.default_rng(0)
     model = with_weights(random.normal(size=1800))

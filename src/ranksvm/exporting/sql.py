@@ -185,12 +185,13 @@ def _test_of_view(request: Request, columns: list[int], table: str, view: str) -
 
     It tests the rows of one query id if features are scaled by query, else 1,000 rows.
     """
-    part = "LIMIT 1000"
+    part, named = "LIMIT 1000", [_quoted(request.names[column]) for column in columns]
     if request.query_scaling is not None:
         query = _quoted(request.query_column)
-        part = f"WHERE {query} = (SELECT MIN({query}) FROM {table})"
+        part, named = f"WHERE {query} = (SELECT MIN({query}) FROM {table})", [query, *named]
+    # not all columns of the view: it has those of the subqueries that scale features
     return (
-        f'WITH "tested rows" AS (SELECT {view}.*, "score" AS "score of the view" FROM {view} {part})\n'
+        f'WITH "tested rows" AS (SELECT {", ".join(named)}, "score" AS "score of the view" FROM {view} {part})\n'
         'SELECT COUNT(*) AS "rows", COUNT(*) - COUNT("score of the view") AS "without score",\n'
         '  COUNT(CASE WHEN ABS("score of the view" - "score") > 1e-9 * (1e0 + ABS("score")) THEN 1 END) '
         'AS "different"\n'
