@@ -542,6 +542,11 @@ def test_the_test_of_a_view_scales_features_again():
     assert connection.execute(test).fetchone() == (3, 0, 3)
 
 
+def test_sql_has_no_rows_of_values(ranker):
+    # which MySQL writes as VALUES ROW(...)
+    assert "VALUES" not in export(ranker, to="sql").text
+
+
 def test_many_features_in_sql():
     random = np.random.default_rng(0)
     model = with_weights(random.normal(size=1800))

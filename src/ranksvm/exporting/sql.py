@@ -171,13 +171,13 @@ def _standard(request: Request, columns: list[int], names: list[str], table: str
 def _self_test(request: Request, columns: list[int]) -> str:
     names = [_quoted(request.names[column]) for column in columns]
     rows = [
-        f"    ({', '.join(['1', str(number), _number(score), *(_number(x[j]) for j in columns)])})"
+        f"    SELECT {', '.join(['1', str(number), _number(score), *(_number(x[j]) for j in columns)])}"
         for number, (x, score) in enumerate(zip(request.test.X, request.test.scores.tolist(), strict=True), 1)
     ]
     header = ", ".join([_quoted(request.query_column), '"test document"', '"test expected"', *names])
-    values = ",\n".join(rows)
+    values = " UNION ALL\n".join(rows)  # VALUES has another form in MySQL
     query = _select(request, columns, _quoted("test_rows"), '"test document", "test expected"')
-    return f'WITH "test_rows"({header}) AS (VALUES\n{values})\n{query}\nORDER BY "test document";'
+    return f'WITH "test_rows"({header}) AS (\n{values})\n{query}\nORDER BY "test document";'
 
 
 def _test_of_view(request: Request, columns: list[int], table: str, view: str) -> str:
