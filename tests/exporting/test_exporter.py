@@ -571,3 +571,10 @@ def test_vespa_evaluates_many_features():
     model = with_weights(np.random.default_rng(0).normal(size=500))
     X = np.random.default_rng(1).normal(size=(4, 500))
     np.testing.assert_allclose(vespa(export(model, to="vespa"), X, np.zeros(4)), model.predict(X))
+
+
+def test_the_formula_of_json_says_what_each_scaler_by_query_does():
+    document = json.loads(export(with_weights([0.5, -0.25], QueryStandardScaler(with_mean=False)), to="json").text)
+    assert not document["query_scaler"]["with_mean"]
+    assert "1 where a feature is constant" in document["score"]
+    assert "the mean counts as 0 if with_mean is false" in document["score"]

@@ -15,8 +15,9 @@ _FORMULAS: dict[Any, str] = {
     "static": "sum over features of weight * (x - shift) / scale",
     "min_max": "sum over features of weight * (x - min) / (max - min), 0 where max = min; min and max over the "
     "documents of the query",
-    "standard": "sum over features of weight * (x - mean) / deviation, 0 where a feature is constant; mean and "
-    "deviation (of the population) over the documents of the query",
+    "standard": "sum over features of weight * (x - mean) / deviation; mean and deviation (of the population; 1 where "
+    "a feature is constant) over the documents of the query; the mean counts as 0 if with_mean is false, and the "
+    "deviation as 1 if with_std is false",
 }
 # Text that is appended to the formula for an additive model.
 _TABLES = (
