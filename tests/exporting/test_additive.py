@@ -194,6 +194,16 @@ def test_values_with_six_decimals_stay_on_their_side_of_a_cut(target, runtime, s
     np.testing.assert_allclose(found, ranker.predict(Z), rtol=0, atol=1e-6)
 
 
+def test_tiny_values_keep_their_sides_if_no_mean_is_subtracted(tmp_path):
+    random = np.random.default_rng(0)
+    X, qid = random.choice([-1e-30, 1e-30, 1.0], (120, 2)), np.repeat(np.arange(15), 8)
+    Z = QueryStandardScaler(with_mean=False).fit_transform(X, qid=qid)
+    ranker = AdditiveRankSVM(C=0.1, linear=False).fit(Z, (X > 0.0).sum(axis=1), qid=qid)
+    model = Pipeline([("scaler", QueryStandardScaler(with_mean=False).fit(X)), ("ranker", ranker)])
+    found = scores_of("python", "python", export(model, to="python"), X, qid, tmp_path)
+    np.testing.assert_allclose(found, ranker.predict(Z))
+
+
 @pytest.mark.parametrize("target", [target for target in FORMATS if target not in BY_QUERY])
 def test_scalers_by_query_are_refused_elsewhere(target):
     model = fitted(linear=False, missing=False, scaler=QueryMinMaxScaler())[0]

@@ -436,8 +436,8 @@ def _additive(function: "AdditiveFunction", scaling: Scaling | QueryScaling | No
     if isinstance(scaling, Scaling):
         offset = ScalerOffset(np.abs(scaling.shift) / scaling.scale, in_float32=True)
     elif scaling is not None:
-        # scaled features have values around 1; scalers by query compute in float64
-        offset = ScalerOffset(np.ones(function.n_features), in_float32=False)
+        # scalers by query compute in float64, and subtract nothing or, in units of the scaled features, around 1
+        offset = ScalerOffset(np.full(function.n_features, float(scaling.with_mean)), in_float32=False)
     tables = tables_of(function, offset)
     if not tables:
         return Linear(function.coef)
