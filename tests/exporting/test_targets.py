@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.pipeline import Pipeline
 
 from export_runtimes import RUNTIMES, scores_of
-from ranksvm import export
+from ranksvm import QueryMinMaxScaler, RetrieverScaler, export
 from ranksvm.exceptions import OptionError
 
 NAMES = ["bm25", "page rank", 'it\'s "quoted"', "été", "a,b;c $n ${n}", "select", "x\\y"]
@@ -114,6 +115,17 @@ def test_kernels_that_they_do_not_know(kernel_cases, target):
         export(kernel_cases["cosine"].model[-1], to=target)
     with pytest.raises(OptionError, match="random Fourier features: export to onnx"):
         export(kernel_cases["fourier"].model[-1], to=target)
+
+
+def test_kernels_after_scalers_by_query(kernel_cases):
+    model, X, _, _ = kernel_cases["rbf"]
+    cases = [
+        (QueryMinMaxScaler(), "libsvm", "These can: onnx. Or train with a"),
+        (RetrieverScaler(), "onnx", "QueryStandardScaler. Train with a"),
+    ]
+    for scaler, target, advice in cases:
+        with pytest.raises(OptionError, match=advice):
+            export(Pipeline([("scaler", scaler.fit(X)), ("ranker", model[-1])]), to=target)
 
 
 def test_kernels_elsewhere_are_refused(kernel_cases):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import Additive
-from ranksvm.exporting.text import exact, identifier_checked
+from ranksvm.exporting.text import NO_RETRIEVERS, exact, identifier_checked
 
 __all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
@@ -142,6 +142,7 @@ class Language:
             suffix,
             self.write if write is None else write,
             query_methods=frozenset({"min_max", "standard"}),
+            no_query_scaler=NO_RETRIEVERS,
             check_name=lambda model: identifier_checked(model, self.title, self.reserved),
         )
 

@@ -160,24 +160,31 @@ def _notes_on_texts(ranker: "BaseEstimator", features: list[str], names: list[st
 
 
 def _check_expressible(target: Target, scoring: Scoring) -> None:
-    if isinstance(scoring.function, Additive):
-        if not target.additive:
-            others = [name for name in FORMATS if target_of(name).additive]
+    if not _expresses(target, scoring):
+        if not isinstance(scoring.function, Additive):
             raise OptionError(
-                f"{target.name} files cannot express the steps of this {scoring.model}: export to {', '.join(others)}."
+                f"the scores of this {scoring.model} are not linear, which {target.name} needs: export to onnx."
             )
-    elif not isinstance(scoring.function, Linear) and not target.kernels:
+        others = [name for name in FORMATS if _expresses(target_of(name), scoring)]
         raise OptionError(
-            f"the scores of this {scoring.model} are not linear, which {target.name} needs: export to onnx."
+            f"{target.name} files cannot express the steps of this {scoring.model}: export to {', '.join(others)}."
         )
     scaling = scoring.scaling
     if isinstance(scaling, QueryScaling) and scaling.method not in target.query_methods:
-        others = [name for name in FORMATS if scaling.method in target_of(name).query_methods]
+        formats = [name for name in FORMATS if scaling.method in target_of(name).query_methods]
+        others = [name for name in formats if _expresses(target_of(name), scoring)]
+        listed = f"These can: {', '.join(others)}. Or train" if others else "Train"
         raise OptionError(
             f"the model scales features by query ({scaling.scaler}), which {target.name} cannot do: "
-            f"{target.no_query_scaler}. These can: {', '.join(others)}. Or train with a scaler that is the same for "
-            "all queries."
+            f"{target.no_query_scaler}. {listed} with a scaler that is the same for all queries."
         )
+
+
+def _expresses(target: Target, scoring: Scoring) -> bool:
+    """Whether the format has functions of scaled features such as that of the model."""
+    if isinstance(scoring.function, Additive):
+        return target.additive
+    return target.kernels or isinstance(scoring.function, Linear)
 
 
 def _rows(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None) -> tuple[Features, ArrayLike | None]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import Table
-from ranksvm.exporting.text import json_bytes
+from ranksvm.exporting.text import NO_RETRIEVERS, json_bytes
 
 __all__ = ["JSON"]
 
@@ -83,4 +83,5 @@ JSON = Target(
     ".json",
     write,
     query_methods=frozenset({"min_max", "standard"}),
+    no_query_scaler=NO_RETRIEVERS,
 )

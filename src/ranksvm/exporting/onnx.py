@@ -16,6 +16,7 @@ from ranksvm.exceptions import MissingDependencyError, OptionError
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import Additive, Fourier, KernelSum, Linear, QueryScaling, Scaling
 from ranksvm.exporting.tables import Table
+from ranksvm.exporting.text import NO_RETRIEVERS
 from ranksvm.exporting.trees import Leaf, Tree, float32_function, tree_of
 
 if TYPE_CHECKING:
@@ -260,5 +261,6 @@ ONNX = Target(
     ".onnx",
     write,
     query_methods=frozenset({"min_max", "standard"}),
+    no_query_scaler=NO_RETRIEVERS,
     kernels=True,
 )

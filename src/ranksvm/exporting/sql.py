@@ -5,7 +5,7 @@ import math
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import LOWEST, Table
-from ranksvm.exporting.text import exact
+from ranksvm.exporting.text import NO_RETRIEVERS, exact
 from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["SQL"]
@@ -221,4 +221,4 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-SQL = Target("sql", ".sql", write, query_methods=frozenset({"min_max", "standard"}))
+SQL = Target("sql", ".sql", write, query_methods=frozenset({"min_max", "standard"}), no_query_scaler=NO_RETRIEVERS)

@@ -14,6 +14,7 @@ from ranksvm.exporting.scoring import KernelSum, Linear
 
 __all__ = [
     "IDENTIFIER",
+    "NO_RETRIEVERS",
     "SCALE_THE_FILES",
     "curl_line",
     "exact",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Why the formats with both scalers by query have no RetrieverScaler.
+NO_RETRIEVERS = "its scalers by query are QueryMinMaxScaler and QueryStandardScaler"
 # Why the formats of sparse vectors (SVM-light, LIBLINEAR, LIBSVM) have no per-query scaler.
 SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
 
