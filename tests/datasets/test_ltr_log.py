@@ -91,6 +91,9 @@ def test_labels_are_of_judgments(path):
         (response(1, {"_id": "a", "fields": {"_ltrlog": [{"one": [], "two": []}]}}), "has 2 logs: log one feature set"),
         (response(1, hit("a", {"title": "x"})), "the value of the feature 'title' is 'x', not a finite number"),
         (response(1, hit("a", {"title": float("nan")})), "is nan, not a finite number"),
+        (response(1, hit("a", {"title": 10**400})), r"is 1000+, not a finite number"),
+        (response(1, hit("a", {"title": -1e300})), r"is -1e\+300, not a finite number of float32"),
+        (response(1, {"fields": hit("a", {"title": 1.0})["fields"]}), "a hit has no _id"),
         (response(1), "has no hit with features"),
     ],
 )

@@ -57,15 +57,18 @@ def read_ltr_log(content: bytes, name: str, columns: Columns, dtype: DTypeLike |
     qid: list[Any] = []
     docid: list[str] = []
     values: list[dict[str, float | None]] = []
+    kind = np.dtype(np.float32 if dtype is None else dtype)
     for line, query, hit in _hits(content, name, columns.qid):
+        if "_id" not in hit:
+            raise DataError(f"{name}:{line}: a hit has no _id, which says which document it is.")
         qid.append(query)
-        docid.append(str(hit.get("_id")))
-        values.append(_features(hit, f"{name}:{line}"))
+        docid.append(str(hit["_id"]))
+        values.append(_features(hit, f"{name}:{line}", kind))
     names = [key for key in dict.fromkeys(key for row in values for key in row) if key not in columns.ignore]
     if not names:
         raise DataError(f'{name} has no hit with features: search with "ext": {{"ltr_log": ...}}.')
     absent = np.nan if columns.missing else 0.0
-    X = np.full((len(values), len(names)), absent, dtype=np.float32 if dtype is None else dtype)
+    X = np.full((len(values), len(names)), absent, dtype=kind)
     for row, found in zip(X, values, strict=True):
         row[:] = [absent if (value := found.get(key)) is None else value for key in names]
     ids = np.array(qid if all(isinstance(query, int) for query in qid) else list(map(str, qid)))
@@ -98,13 +101,13 @@ def _hits(content: bytes, name: str, key: str) -> Iterator[tuple[int, Any, dict[
             raise DataError(f"{name}:{number}: there is no hits.hits: this is no response to a search.") from None
 
 
-def _features(hit: dict[str, Any], place: str) -> dict[str, float | None]:
-    """The logged features of a hit; None for a feature without a value."""
+def _features(hit: dict[str, Any], place: str, kind: np.dtype) -> dict[str, float | None]:
+    """The logged features of a hit, within the range of a type; None for a feature without a value."""
     try:
         logs = [log for entry in hit["fields"][_FIELD] for log in entry.values()]
         if len(logs) != 1:
             raise DataError(f"{place}: the document {hit.get('_id')!r} has {len(logs)} logs: log one feature set.")
-        return {feature["name"]: _number(feature.get("value"), place, feature["name"]) for feature in logs[0]}
+        return {feature["name"]: _number(feature, place, kind) for feature in logs[0]}
     except (KeyError, TypeError, AttributeError):
         raise DataError(
             f'{place}: the document {hit.get("_id")!r} has no logged features in fields.{_FIELD}: search with "ext": '
@@ -112,9 +115,13 @@ def _features(hit: dict[str, Any], place: str) -> dict[str, float | None]:
         ) from None
 
 
-def _number(value: object, place: str, feature: str) -> float | None:
+def _number(feature: dict[str, Any], place: str, kind: np.dtype) -> float | None:
+    value, largest = feature.get("value"), float(np.finfo(kind).max)
     if value is None:
         return None
-    if not isinstance(value, int | float) or isinstance(value, bool) or not np.isfinite(float(value)):
-        raise DataError(f"{place}: the value of the feature {feature!r} is {value!r}, not a finite number.")
+    # an int may be too large for a float
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= largest:
+        raise DataError(
+            f"{place}: the value of the feature {feature['name']!r} is {value!r:.40}, not a finite number of {kind}."
+        )
     return float(value)
