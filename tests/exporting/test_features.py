@@ -59,6 +59,10 @@ def test_features_that_a_model_does_not_need_are_left_out():
         ({"title": {}}, "the query of 'title' must be a dict"),
         ({"featureset": {"features": [{"name": "a"}]}}, "has a name and a template"),
         ({"featureset": {"features": [{"name": "a", "template": TITLE}] * 2}}, "two features are called 'a'"),
+        *(
+            ({"featureset": {"features": [{"name": "a", "template": TITLE, "params": wrong}]}}, "a list of names, got")
+            for wrong in ("keywords", None, [{}])
+        ),
     ],
 )
 def test_what_is_no_feature_set(given, words):

@@ -203,6 +203,11 @@ def read_templates(path: PathLike) -> object:
 def _checked(feature: object) -> dict[str, Any]:
     if not isinstance(feature, Mapping) or not isinstance(feature.get("name"), str) or "template" not in feature:
         raise OptionError(f"templates: a feature of a feature set has a name and a template, got {feature!r}.")
+    parameters = feature.get("params", [])
+    if not isinstance(parameters, list) or not all(isinstance(name, str) for name in parameters):
+        raise OptionError(
+            f"templates: params of the feature {feature['name']!r} must be a list of names, got {parameters!r}."
+        )
     return dict(feature)
 
 
