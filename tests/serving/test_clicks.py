@@ -166,6 +166,21 @@ def test_commands_read_a_store(traffic, tmp_path):
     assert found["events.db"] == pytest.approx(found["log.parquet"], rel=1e-4)
 
 
+def test_swaps_of_a_store_are_estimated_by_the_command(tmp_path):
+    path = tmp_path / "events.db"
+    store = open_store(str(path))
+    orders = [[number % 2, 1 - number % 2] for number in range(40)]
+    swaps = [shown(["a", "b"], order, policy="fair-pairs", base_rank=order) for order in orders]
+    store.append([event(number, one) for number, one in enumerate([*swaps, shown(["a", "b"], [0, 1])])])
+    clicked = [["ab"[orders[number][number % 3 == 2]]] for number in range(40)]  # two thirds at rank 1
+    store.append([feedback(f"e{number:06d}", {"clicks": clicks}) for number, clicks in enumerate(clicked)])
+    store.close()
+    arguments = ["bias", path, "--method", "swap", "--bootstrap", "0", "--json", "--quiet"]
+    done = command_runner().invoke(main, list(map(str, arguments)))
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["propensity"] == pytest.approx([1.0, 13 / 27])
+
+
 def test_the_log_of_a_store_can_be_written(traffic, tmp_path):
     folder, _, log = traffic
     click_log(folder / "events.db").save(tmp_path / "log.parquet")

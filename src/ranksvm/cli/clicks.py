@@ -92,14 +92,27 @@ def check_clicks(options: dict[str, Any]) -> None:
         raise click.UsageError("--clicks needs the propensities of its ranks: give --bias (see `ranksvm bias`).")
 
 
-def open_log(path: Path) -> "ClickLog | ClickLogFile":
-    """Open a click log: a file of impressions and clicks, events of Metarank, or the store of a service."""
+def open_log(path: Path, policy: str | None = None) -> "ClickLog | ClickLogFile":
+    """Open a click log: a file of impressions and clicks, events of Metarank, or rankings in the store of a service.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    policy : str, optional
+        Policy of the rankings in a store; None: all.
+
+    Returns
+    -------
+    ClickLog or ClickLogFile
+        The log.
+    """
     with open(path, "rb") as file:
         is_store = file.read(len(_SQLITE)) == _SQLITE
     if is_store:
         from ranksvm.serving.clicks import click_log
 
-        return click_log(path)
+        return click_log(path, policy=policy)
     from ranksvm.clicks import ClickLog, read_metarank
     from ranksvm.clicks.metarank import has_metarank_events
 

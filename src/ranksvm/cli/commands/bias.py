@@ -75,7 +75,7 @@ def bias_command(log: Path, **options: Any) -> None:
             data = read(options["features"], progress, Stopwatch(), options["reading"], require_labels=False)
         progress.now(f"Reading {log}")
         bias = position_bias(
-            open_log(log),
+            open_log(log, policy="fair-pairs" if options["method"] == "swap" else None),
             options["method"],
             data=data,
             curve=options["curve"],
