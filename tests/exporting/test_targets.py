@@ -146,5 +146,7 @@ def test_the_batch_of_onnx_is_of_any_size(linear_cases):
         (found,) = session.run(None, {"features": X[:n].astype(np.float32)})
         assert found.shape == (n,)
         close(found, expected[:n], single=True)
-    (none,) = session.run(None, {"features": np.zeros((0, X.shape[1]), np.float32)})
-    assert none.shape == (0,)
+    for scaler in ("standard", "query-minmax", "query-standard"):
+        session = onnxruntime.InferenceSession(export(linear_cases[scaler].model, to="onnx").content)
+        (none,) = session.run(None, {"features": np.zeros((0, X.shape[1]), np.float32)})
+        assert none.shape == (0,)

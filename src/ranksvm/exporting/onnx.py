@@ -130,7 +130,7 @@ def _scaled(graph: _Graph, X: str, scaling: Scaling | QueryScaling | None) -> st
         spread = graph("Sub", graph("ReduceMax", X, axes=[0], keepdims=1), low)
         return graph("Div", graph("Sub", X, low), _one_where_zero(graph, spread))
     # relative to the first document, so that a constant feature is exactly 0
-    first = graph("Gather", X, graph.constant([0], np.int64), axis=0)
+    first = graph("Slice", X, graph.constant([0], np.int64), graph.constant([1], np.int64))  # nothing of no documents
     centered = graph("Sub", X, first)
     centered = graph("Sub", centered, graph("ReduceMean", centered, axes=[0], keepdims=1))
     shifted = centered if scaling.with_mean else X
