@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
-from ranksvm.cli.options.shared import EXISTING_FILE, all_options
+from ranksvm.cli.options.shared import EXISTING_FILE, Probability, all_options
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_json, print_table
@@ -77,7 +77,7 @@ def estimator_options(command: Callable) -> Callable:
         ),
         click.option(
             "--clip",
-            type=click.FloatRange(0, 1),
+            type=Probability(),
             metavar="P",
             help="With --clicks: exposures (mean propensities of a document) below P count as P.",
         ),

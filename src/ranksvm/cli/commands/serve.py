@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.options.online import learner_options, make_learner
-from ranksvm.cli.options.shared import EXISTING_FILE, Name, Number, quiet_option
+from ranksvm.cli.options.shared import EXISTING_FILE, Name, Number, Probability, quiet_option
 from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress
 
@@ -116,9 +116,7 @@ class Network(click.ParamType):
     help="Show some rankings in random order (epsilon), exchange neighboring documents at random (fair-pairs), or "
     "interleave with the ranking of the challenger (team-draft).",
 )
-@click.option(
-    "--epsilon", type=click.FloatRange(0, 1), default=0.05, show_default=True, help="Chance of a random order."
-)
+@click.option("--epsilon", type=Probability(), default=0.05, show_default=True, help="Chance of a random order.")
 @click.option(
     "--click-rule",
     type=Name(list(RULES)),

@@ -20,6 +20,7 @@ __all__ = [
     "NameList",
     "Number",
     "NumberRange",
+    "Probability",
     "Shares",
     "all_options",
     "check_device_option",
@@ -63,6 +64,19 @@ class Number(click.ParamType):
             return _positive(_number(value))
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is not a positive number (write 0.25, 1e-4 or 2^-3).", param, ctx)
+
+
+class Probability(click.FloatRange):
+    """A number from 0 to 1; the class of click takes NaN as well."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a number from 0 to 1.", param, ctx)
+        return number
 
 
 class NumberRange(click.ParamType):
