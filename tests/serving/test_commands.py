@@ -114,6 +114,8 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
         {"name": "shop", "scopes": ["rank", "feedback"]},
     ]
     assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).output
+    for name in ("", " ", "a\nb"):
+        assert "cannot name a key" in run("keys", store, "--add", name, code=2).output
     assert "not a scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
     run("keys", store, "--revoke", "shop")
     assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).output

@@ -62,8 +62,10 @@ def add_key(store: Store, name: str, scopes: list[str]) -> str:
     Raises
     ------
     OptionError
-        When a scope is unknown, or the name is taken.
+        When the name is taken, or has nothing that can be read, or a scope is unknown.
     """
+    if not name.strip() or not name.isprintable():
+        raise OptionError(f"{name!r} cannot name a key: write at least one letter or digit, in one line.")
     for scope in scopes:
         if scope not in SCOPES:
             raise OptionError(f"{scope!r} is not a scope: choose from {', '.join(SCOPES)}.")
