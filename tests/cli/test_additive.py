@@ -244,7 +244,9 @@ def test_a_value_that_a_linear_model_refuses_is_named_as_in_its_file(ranksvm, tr
         assert "iteration" not in stderr
     assert place in ranksvm("tune", whole, "--valid", part, "--model", "linear,additive", *options, code=1).stderr
     # which takes the place of missing scores
-    ranksvm("train", part, "-C", 0.1, "--scaler", "elasticsearch-minmax", *options)
+    for scaler in ("elasticsearch-minmax", "elasticsearch-none"):
+        ranksvm("train", part, "-C", 0.1, "--scaler", scaler, *options)
+    assert "rank-profile" in ranksvm("export", out, "--to", "vespa-hybrid").stdout
 
 
 def test_an_infinite_value_is_named_as_in_its_file_where_missing_ones_are_taken(ranksvm, folder, train, tmp_path):

@@ -48,7 +48,8 @@ CHOICES = {
     "loss": list(LOSSES),
     "scaler": [
         *("none", "query-minmax", "query-standard", "standard", "minmax"),
-        *("elasticsearch-minmax", "elasticsearch-l2_norm", "opensearch-minmax", "opensearch-l2_norm"),
+        *("elasticsearch-minmax", "elasticsearch-l2_norm", "elasticsearch-none"),
+        *("opensearch-minmax", "opensearch-l2_norm"),
     ],
 }
 RULES = ["best", "one_standard_error"]
