@@ -1,5 +1,6 @@
 """The HTTP interface: rank, feedback once and for all, explain, roll back; clear answers to what is wrong."""
 
+import gzip
 import json
 import socket
 import sqlite3
@@ -207,6 +208,15 @@ def test_bad_requests_are_answered_with_a_problem(bad, body, kind, status, words
     assert problem["status"] == status
     assert words in problem["detail"]
     assert list(bad.store.recent_events(1)) == []
+
+
+def test_compressed_bodies_are_refused(client):
+    """A compressed body of float32 could otherwise be read as numbers."""
+    body, kind = np.zeros(3, "<f4").tobytes(), "application/octet-stream"
+    status, problem, headers = client.post("/v1/rank", gzip.compress(body), kind=kind, Content_Encoding="gzip")
+    assert (status, headers["accept-encoding"]) == (415, "identity")
+    assert "without compression" in problem["detail"]
+    assert client.post("/v1/rank", body, kind=kind, Content_Encoding="Identity")[0] == 200
 
 
 @pytest.fixture(scope="module")

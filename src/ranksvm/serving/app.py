@@ -327,6 +327,10 @@ class _API:
                 parts.append(part)
         except ClientDisconnect:
             raise Problem(400, "malformed", "the body ended early: the connection was closed.") from None
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            text = f"the body has the encoding {encoding!r}: send it as it is, without compression."
+            raise Problem(415, "encoding", text, {"Accept-Encoding": "identity"})
         return b"".join(parts)
 
 

@@ -50,7 +50,7 @@ _REASONS = {
     409: "It contradicts what is stored.",
     410: "It is too late.",
     413: "It is too large.",
-    415: "The type of the body is unknown.",
+    415: "The type or the encoding of the body is unknown.",
     422: "The content makes no sense.",
     429: "These are too many requests or connections.",
     431: "The address and the headers are too large.",
