@@ -38,12 +38,16 @@ class Connection:
     """
 
     def __init__(self, url: str, key: str | None = None):
-        parts = urlsplit(url if "//" in url else f"//{url}")
-        if not parts.hostname or parts.scheme not in ("", "http", "https"):
+        try:
+            parts = urlsplit(url if "//" in url else f"//{url}")
+            name, port = parts.hostname, parts.port
+        except ValueError:
+            name = None
+        if not name or parts.scheme not in ("", "http", "https"):
             raise OptionError(f"{url!r} is not the address of a service, such as http://localhost:8765.")
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self.url = url
-        self._connection = kind(parts.hostname, parts.port, timeout=60)
+        self._connection = kind(name, port, timeout=60)
         self._headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 
     def ask(self, method: str, path: str, body: bytes | Json | None = None) -> dict[str, Any]:
@@ -65,10 +69,14 @@ class Connection:
             text = answer.read()
         except http.client.HTTPException as error:
             raise OSError(f"{self.url} does not answer as a service does ({type(error).__name__})") from error
+        except OSError as error:
+            raise OSError(f"{self.url} does not answer: {error.strerror or error}") from error
         try:
             found = json.loads(text)
         except ValueError:
-            raise DataError(f"{self.url} is not a learning service: it answered {answer.status}, not JSON.") from None
+            found = None
+        if not isinstance(found, dict):
+            raise DataError(f"{self.url} is not a learning service: it answered {answer.status}, and no JSON object.")
         if answer.status >= 400:
             raise DataError(f"{self.url} answers {answer.status}: {found.get('detail', found)}")
         return found
