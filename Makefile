@@ -46,6 +46,7 @@ $(READY): $(BUILD_FILES)
 	@touch $(RUNS) $@
 
 demo: $(RUNS)
+	@rm -rf demo-output
 	@$(BIN)/ranksvm demo
 	@echo '  . $(VENV)/bin/activate   first: it puts this ranksvm on the PATH of your shell'
 

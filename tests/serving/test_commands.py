@@ -72,7 +72,7 @@ def test_a_new_model_by_its_learner(tmp_path, started):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--learner", "solar2"], "give the number of features"),
+        (["--learner", "solar2"], "give --n-features"),
         (["--n-features", 3, "--host", "0.0.0.0"], "make an API key first"),
         (["--n-features", 3, "--explore", "team-draft"], "needs a second model"),
         (["--n-features", 3, "--metric", "nothing"], "nothing"),
@@ -96,6 +96,25 @@ def test_other_machines_need_keys_or_consent(tmp_path, started):
     assert len(started) == 2
 
 
+@pytest.mark.parametrize("arguments", [["--explore", "team-draft"], ["--host", "0.0.0.0"], ["--metric", "nothing"]])
+def test_a_refused_command_chooses_no_model_for_the_store(tmp_path, started, arguments):
+    store = tmp_path / "events.db"
+    run("serve", "--store", store, "--n-features", 3, *arguments, code=2)
+    run("serve", "--store", store, "--n-features", 5)
+    ((_, settings, *_),) = started
+    assert len(settings.names) == 5
+
+
+def test_options_of_a_new_store_that_have_no_effect_later_are_named(tmp_path, started):
+    given = ["serve", "--store", tmp_path / "events.db", "--n-features", 3, "--metric", "nDCG@10"]
+    assert "no effect" not in run(*given).output
+    assert "no effect" not in run(*given).output
+    output = run(*given[:3], "--n-features", 5, "--metric", "map", "--refit-every", 20).output
+    for words in ("--n-features 3: --n-features 5", "--metric ndcg@10: --metric map", "1000: --refit-every 20"):
+        assert words in output
+    assert "no effect" not in run(*given[:3]).output
+
+
 def test_proxies_and_connections_of_clients(tmp_path, started):
     proxies = ["--trusted-proxy", "10.0.0.5", "--trusted-proxy", "fd00::/8"]
     run("serve", "--store", tmp_path / "events.db", "--n-features", 3, "--max-connections", 7, *proxies)
@@ -105,6 +124,8 @@ def test_proxies_and_connections_of_clients(tmp_path, started):
 
 def test_keys_are_made_listed_and_revoked(tmp_path):
     store = tmp_path / "events.db"
+    assert "no such file" in run("keys", store, code=1).output
+    assert "must not be empty" in run("keys", store, "--add", " ", code=2).output
     assert "no keys" in run("keys", store).output
     made = json.loads(run("keys", store, "--add", "shop", "--json").stdout)
     assert made["key"].startswith("rsvm_")
@@ -116,6 +137,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
     assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).output
     for name in ("", " ", "a\nb"):
         assert "cannot name a key" in run("keys", store, "--add", name, code=2).output
+    assert "give --add" in run("keys", store, "--scopes", "read", code=2).output
     assert "not a scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
     run("keys", store, "--revoke", "shop")
     assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).output
@@ -146,7 +168,7 @@ def test_old_events_are_removed_and_their_space_is_given_back(tmp_path, monkeypa
     assert found["bytes"] == path.stat().st_size < found["bytes_before"] / 3
     assert "0.0 MB" not in run("vacuum", path).stdout
     run("replay", path)
-    assert "no such file" in run("vacuum", tmp_path / "other.db", code=1).output
+    assert "does not exist" in run("vacuum", tmp_path / "other.db", code=2).output
 
 
 def click_learning(path):

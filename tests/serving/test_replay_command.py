@@ -60,5 +60,11 @@ def test_a_log_is_checked(path):
 
 
 def test_what_is_no_store_is_refused(tmp_path):
-    assert "there is no such file" in run(tmp_path / "none.db", code=1).output
+    assert "does not exist" in run(tmp_path / "none.db", code=2).output
     assert not (tmp_path / "none.db").exists()
+
+
+def test_the_store_is_not_overwritten(path):
+    before = path.read_bytes()
+    assert "-o would overwrite STORE" in run(path, "-o", path, code=2).output
+    assert path.read_bytes() == before

@@ -200,7 +200,7 @@ def _explained(error: sqlite3.Error) -> str:
     if name.startswith("SQLITE_CORRUPT"):
         return f"the store is damaged ({error}): restore it from a backup; `sqlite3 FILE .recover` reads what is left."
     if name.startswith("SQLITE_CANTOPEN"):
-        return "the file cannot be opened: its folder does not exist or must not be written to."
+        return "the file cannot be opened: it is a folder, or its folder does not exist or is not writable."
     return f"the store failed: {error}."
 
 

@@ -115,7 +115,7 @@ def feature_names(model: Model, n_features: int | None = None) -> list[str]:
     if known is None and others:
         raise OptionError("the steps of a Pipeline have to be fitted before its ranker can learn from feedback.")
     if known is None and n_features is None:
-        raise OptionError("the model has learned nothing yet: give the number of features, --n-features.")
+        raise OptionError("a new model has no number of features yet: give --n-features.")
     if known is not None and n_features not in (None, known):
         raise OptionError(f"the model has {known} features, not {n_features}.")
     return feature_labels(int(known or n_features or 0), getattr(first, "feature_names_in_", None))

@@ -21,3 +21,13 @@ def test_json_is_one_document_of_all_steps(ranksvm_json, tmp_path):
     assert train["result"]["data"]["train"]["queries"] == 36
     assert train["result"]["metrics"]["test"]["ndcg@10"] > 0.6
     assert evaluated["result"]["systems"][0]["metrics"]["map"] == train["result"]["metrics"]["test"]["map"]
+
+
+def test_no_file_is_overwritten(ranksvm, tmp_path):
+    for name in ("test.txt", "model.rsvm"):
+        folder = tmp_path / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text("mine")
+        assert f"{name} exists: name another folder" in ranksvm("demo", "--output-dir", folder, code=2).stderr
+        assert [path.name for path in folder.iterdir()] == [name]
+        assert (folder / name).read_text() == "mine"

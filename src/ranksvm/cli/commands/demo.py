@@ -16,6 +16,7 @@ from ranksvm.cli.terminal import say
 
 N_QUERIES = 3_000
 PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
+RESULTS = ("best.json", "model.rsvm", "run.txt")
 
 
 @click.command("demo", short_help="Run the main task on generated data.")
@@ -25,7 +26,7 @@ PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
     default="demo-output",
     show_default=True,
     metavar="DIR",
-    help="Folder for data, model and rankings; created if absent.",
+    help="Folder for data, model and rankings; created if absent. No file in it is overwritten.",
 )
 @click.option(
     "--queries",
@@ -51,12 +52,15 @@ def demo_command(
       ranksvm demo
       ranksvm demo --output-dir small --queries 100
     """
+    for name in (*(f"{part}.txt" for part in PARTS), *RESULTS):
+        if (output_dir / name).exists():
+            raise click.UsageError(f"{output_dir / name} exists: name another folder with --output-dir.")
     output_dir.mkdir(parents=True, exist_ok=True)
     files = _make_data(output_dir, queries)
     if not quiet:
         say(f"Wrote {queries:,} queries with five grades to {', '.join(map(str, files.values()))}", err=True)
     train, vali, test = (str(files[part]) for part in PARTS)
-    best, model, run = (str(output_dir / name) for name in ("best.json", "model.rsvm", "run.txt"))
+    best, model, run = (str(output_dir / name) for name in RESULTS)
     threads = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
     losses = ["--loss", "squared_hinge,hinge", "--C-range", "2^-21:2^1:2"]
     commands = [

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from ranksvm.cli.options.online import learner_options, make_learner
 from ranksvm.cli.options.shared import EXISTING_FILE, Name, Number, Probability, quiet_option
@@ -12,6 +13,7 @@ from ranksvm.cli.output.progress import Progress
 
 if TYPE_CHECKING:
     from ranksvm.cli.features import Model
+    from ranksvm.serving.access import Keys
     from ranksvm.serving.learning import Learning, Settings
     from ranksvm.serving.service import Service
     from ranksvm.serving.store import Store
@@ -236,13 +238,7 @@ def serve_command(ctx: click.Context, **options: Any) -> None:
     from ranksvm.serving.http_server import serve
 
     with Progress(options["quiet"]) as progress:
-        service = _service(ctx, options)
-        try:
-            _check_access(options, service)
-        except BaseException:
-            service.close()
-            raise
-        serve(service, options["host"], options["port"], tell=progress.line)
+        serve(_service(ctx, options), options["host"], options["port"], tell=progress.line)
 
 
 def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
@@ -250,6 +246,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     import time
 
     from ranksvm.exceptions import OptionError
+    from ranksvm.serving.access import Keys
     from ranksvm.serving.click_learning import ClickLearning
     from ranksvm.serving.feature_range import RangeRule
     from ranksvm.serving.learner import Schedule, begin
@@ -261,6 +258,7 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
     wait, unanswered = options["reward_wait"], options["unanswered"]
     store = open_store(options["store"], reward_wait=wait, unanswered=unanswered)
     try:
+        _check_access(options, Keys(store, options["insecure"]))
         if store.checkpoint() is None:
             models, settings = _beginning(ctx, options)
             clicks, rule = (
@@ -271,8 +269,9 @@ def _service(ctx: click.Context, options: dict[str, Any]) -> "Service":
         elif options["model"] is not None or options["challenger"] is not None:
             warn(f"{options['store']} has models already: it continues with these, not with --model or --challenger.")
         learning = begin(store, None, None, at=0.0)
+        _keep_settings(ctx, options, learning.settings)
         if options["explore"] == "team-draft" and "challenger" not in learning.models:
-            raise OptionError("team-draft needs a second model: --challenger, when the store is new.")
+            raise OptionError(f"team-draft needs a second model, and {options['store']} has none: begin a new store.")
         _change_click_learning(store, learning, options)
         _change_range(store, learning, options)
         schedule = Schedule(options["every"], options["seconds"], retain_days=options["retain"])
@@ -365,6 +364,8 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
 
     if options["model"] is None and options["learner"] == "prank" and options["levels"] is None:
         raise click.UsageError("--learner prank needs --levels, such as 0,1,2.")
+    if options["explore"] == "team-draft" and options["challenger"] is None:
+        raise click.UsageError("--explore team-draft needs a second model: give --challenger.")
     champion = _loaded(options["model"]) or make_learner(ctx, options)
     names = feature_names(champion, options["n_features"])
     models = {CHAMPION: champion}
@@ -376,18 +377,30 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
     return {name: by_position(model) for name, model in models.items()}, settings
 
 
+def _keep_settings(ctx: click.Context, options: dict[str, Any], settings: "Settings") -> None:
+    """Warn about options that a store has had since it was created, if they are given with other values."""
+    from ranksvm.metrics import parse_metric
+
+    kept = {"n_features": len(settings.names), "metric": settings.metric, "refit_every": settings.refit_every}
+    for name, value in kept.items():
+        option = f"--{name.replace('_', '-')}"
+        given = parse_metric(options[name]).name if name == "metric" else options[name]
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE and given != value:
+            warn(f"{options['store']} was created with {option} {value}: {option} {options[name]} has no effect.")
+
+
 def _loaded(path: Path | None) -> "Model | None":
     from ranksvm.cli.files import load_model
 
     return None if path is None else load_model(path)
 
 
-def _check_access(options: dict[str, Any], service: "Service") -> None:
+def _check_access(options: dict[str, Any], keys: "Keys") -> None:
     """Refuse a host that other machines can reach, unless requests need a key or --insecure is given."""
     from ranksvm.exceptions import OptionError
     from ranksvm.serving.access import is_loopback
 
-    if not is_loopback(options["host"]) and not service.keys and not options["insecure"]:
+    if not is_loopback(options["host"]) and not keys and not options["insecure"]:
         raise OptionError(
             f"--host {options['host']} can be reached from other machines: make an API key first "
             f"(ranksvm keys {options['store']} --add NAME), or accept anyone with --insecure."

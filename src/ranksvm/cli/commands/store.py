@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.features import name_features
-from ranksvm.cli.options.shared import OUTPUT_FILE, Number, json_option, quiet_option
+from ranksvm.cli.options.paths import EXISTING_STORE, OUTPUT_FILE
+from ranksvm.cli.options.shared import Number, json_option, quiet_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, seconds
@@ -23,14 +24,13 @@ if TYPE_CHECKING:
 @click.option(
     "--scopes",
     metavar="S,S,...",
-    default="rank,feedback",
-    show_default=True,
-    help="What the new key allows: rank, feedback, read (page, metrics, explanations), admin (roll-back).",
+    help="What the new key allows: rank, feedback, read (page, metrics, explanations), admin (roll-back).  "
+    "[default: rank,feedback]",
 )
 @click.option("--revoke", metavar="NAME", help="Remove a key.")
 @json_option
 @debug_option
-def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, as_json: bool) -> None:
+def keys_command(store: str, add: str | None, scopes: str | None, revoke: str | None, as_json: bool) -> None:
     """List the API keys of the service whose log is in STORE, make one, or revoke one.
 
     A running service applies a change within seconds. Once a key has been created, every request needs one, even after
@@ -45,9 +45,11 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
     from ranksvm.serving.access import add_key
     from ranksvm.serving.store import open_store
 
-    opened = open_store(store)
+    if scopes is not None and add is None:
+        raise click.UsageError("--scopes says what a new key allows: give --add too.")
+    opened = open_store(store, create=add is not None)
     try:
-        key = None if add is None else add_key(opened, add, scopes.split(","))
+        key = None if add is None else add_key(opened, add, (scopes or "rank,feedback").split(","))
         if revoke is not None and not opened.remove_key(revoke):
             raise OptionError(f"{store} has no key {revoke!r}.")
         had_keys = opened.had_keys()
@@ -69,7 +71,7 @@ def keys_command(store: str, add: str | None, scopes: str, revoke: str | None, a
 
 
 @click.command("replay", short_help="Rebuild any past model of a service.")
-@click.argument("store")
+@click.argument("store", type=EXISTING_STORE)
 @click.option(
     "--until", type=click.IntRange(min=0), metavar="SEQ", help="Last feedback to learn from.  [default: the newest]"
 )
@@ -147,7 +149,7 @@ def _show_replay(report: dict[str, Any]) -> None:
 
 
 @click.command("vacuum", short_help="Make the log of a service smaller.")
-@click.argument("store")
+@click.argument("store", type=EXISTING_STORE)
 @click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events first.  [default: keep all]")
 @json_option
 @debug_option

@@ -11,7 +11,17 @@ import click
 
 from ranksvm._util.special_files import descriptor_of, is_special
 
-__all__ = ["EXISTING_FILE", "OUTPUT_FILE", "STDIN", "STDOUT", "inputs_given", "is_stdout", "prints_on_stdout", "titled"]
+__all__ = [
+    "EXISTING_FILE",
+    "EXISTING_STORE",
+    "OUTPUT_FILE",
+    "STDIN",
+    "STDOUT",
+    "inputs_given",
+    "is_stdout",
+    "prints_on_stdout",
+    "titled",
+]
 
 # What ``-`` becomes. Readers of data take STDIN as a str; writers of files take STDOUT on every system.
 STDIN = Path("-")
@@ -58,8 +68,16 @@ class _OutputFile(click.Path):
         return path
 
 
+class _Store(_InputFile):
+    """The store of a service that a command reads: a file, or the address of a database."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:  # type: ignore[override]
+        return value if value.startswith(("postgresql://", "postgres://")) else str(super().convert(value, param, ctx))
+
+
 EXISTING_FILE = _InputFile(exists=True, dir_okay=False, readable=True)
 OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
+EXISTING_STORE = _Store(exists=True, dir_okay=False, readable=True)
 
 
 def inputs_given() -> list[tuple[str, Path]]:
