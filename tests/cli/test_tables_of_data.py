@@ -111,9 +111,9 @@ def test_missing_further_and_unknown_names(ranksvm, data, folder, tmp_path, suff
     assert "lacks 2 features of the model: 'links', 'clicks'" in result.stderr
     more = write(tmp_path / f"more.{suffix}", data["test"], NAMES, extra=np.ones(120))
     result = ranksvm("predict", model, more)
-    assert "has 1 feature that the model has not, ignored: 'extra'" in result.stderr
+    assert "has 1 feature that the model lacks, ignored: 'extra'" in result.stderr
     result = ranksvm("predict", model, folder / "test.txt")
-    assert "test.txt has not: features are matched by position" in result.stderr
+    assert "test.txt has none: features are matched by position" in result.stderr
 
 
 def test_columns_called_as_features_without_names(ranksvm, data, folder, tmp_path, suffix):

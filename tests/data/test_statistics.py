@@ -34,8 +34,8 @@ def test_rows_without_an_id_are_documents_of_their_own():
     assert (found.n_documents, found.n_shared) == (3, 1)
     assert found.share_per_query.tolist() == [0.5, 0.5]
     assert repr(found) == (
-        "SharedDocuments(4 rows, 3 documents, 1 of them in several queries; 1.33 queries per document; of a query's "
-        "documents 50.0% in another one too)"
+        "SharedDocuments(4 rows, 3 documents, 1 of them in several queries; 1.33 queries per document; on average "
+        "50.0% of the documents of a query are in another one too)"
     )
 
 

@@ -206,6 +206,8 @@ def test_the_other_side_of_a_comparison():
     a, b = two_evaluations(20)
     found = metrics.compare(a, b, "ndcg@10")
     assert found.swapped() == metrics.compare(b, a, "ndcg@10")
+    same = metrics.compare(a, a, "ndcg@10").swapped()
+    assert [f"{number:+}" for number in (same.difference, *same.confidence_interval)] == ["+0.0"] * 3
     assert found.swapped().swapped() == found
 
 

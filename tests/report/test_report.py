@@ -198,10 +198,10 @@ def test_real_data_make_a_small_page(shared_data):
 def test_data_the_model_was_not_trained_on_are_refused(data):
     train, test = data.select(data.qid < 20), data.select(data.qid >= 20)
     model = fitted(ranksvm.RankSVM(), train)
-    with pytest.raises(DataError, match="have 203 pairs, and the model was trained on 366: these are not"):
+    with pytest.raises(DataError, match="have 203 pairs, but the model was trained on 366: these are not"):
         make_report(model, test, train=test)
     weighted = ranksvm.RankSVM(tol=1e-8).fit(train.X, train.y, qid=train.qid, query_weight=1.0 + (train.qid % 2))
-    with pytest.raises(DataError, match=r"certificates allow .*with weights or pairs of its own"):
+    with pytest.raises(DataError, match=r"certificates allow .*with weights or listed pairs"):
         make_report(weighted, test, train=train)
     narrow = ranksvm.RankingData(train.X[:, :2], train.y, train.qid)
     with pytest.raises(DataError, match="train has 2 features, the data of the report 3"):

@@ -133,7 +133,7 @@ def _in_order(data: "RankingData", names: Sequence[str] | None, n_features: int,
         return _by_place(data.X, max(numbers), path)[:, [number - 1 for number in numbers]]
     if (names is None) != (data.feature_names is None) and data.n_rows:
         named, unnamed = (titled(path), of) if names is None else (of, titled(path))
-        warn(f"{named} has feature names, {unnamed} has not: features are matched by position.")
+        warn(f"{named} has feature names, but {unnamed} has none: features are matched by position.")
     return _by_place(data.X, n_features, path)
 
 
@@ -185,7 +185,7 @@ def _by_name(data: "RankingData", names: Sequence[str], path: Path, of: str) -> 
         raise DataError(f"{titled(path)} lacks {counted(len(missing), 'feature')} of {of}: {_listed(missing)}.")
     further = sorted(set(found) - set(names), key=found.index)
     if further:
-        warn(f"{titled(path)} has {counted(len(further), 'feature')} that {of} has not, ignored: {_listed(further)}.")
+        warn(f"{titled(path)} has {counted(len(further), 'feature')} that {of} lacks, ignored: {_listed(further)}.")
     return data.X[:, [place[name] for name in names]]
 
 
@@ -219,13 +219,13 @@ def _by_place(X: Any, n_features: int, path: Path) -> "Features":
 
     if found > n_features:
         warn(
-            f"{titled(path)} has {counted(found, 'feature')}, the training data {count(n_features)}: "
-            "the others are ignored."
+            f"{titled(path)} has {counted(found, 'feature')}, but the training data have {count(n_features)}: "
+            "the additional ones are ignored."
         )
         return X[:, :n_features]
     if not is_sparse(X):  # in sparse data the last features may all be 0
         warn(
-            f"{titled(path)} has {counted(found, 'feature')}, the training data {count(n_features)}: "
+            f"{titled(path)} has {counted(found, 'feature')}, but the training data have {count(n_features)}: "
             "the missing ones are 0."
         )
     if is_sparse(X):

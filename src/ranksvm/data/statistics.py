@@ -78,8 +78,8 @@ class SharedDocuments:
     def __repr__(self) -> str:
         return (
             f"SharedDocuments({self.n_rows} rows, {self.n_documents} documents, {self.n_shared} of them in several "
-            f"queries; {self.queries_per_document:.2f} queries per document; of a query's documents "
-            f"{self.share_per_query.mean():.1%} in another one too)"
+            f"queries; {self.queries_per_document:.2f} queries per document; on average "
+            f"{self.share_per_query.mean():.1%} of the documents of a query are in another one too)"
         )
 
 

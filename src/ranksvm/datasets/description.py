@@ -98,4 +98,5 @@ def _documents(shared: dict[str, Any] | None) -> str:
     if shared is None:
         return "no"
     text = f"of {counted(shared['documents'], 'document')}, {count(shared['shared'])} of them in several queries"
-    return text + (f" ({shared['mean_share_per_query']:.1%} of a query's)" if shared["shared"] else "")
+    share = f" (on average {shared['mean_share_per_query']:.1%} of the documents of a query)"
+    return text + (share if shared["shared"] else "")

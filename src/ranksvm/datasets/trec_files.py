@@ -11,6 +11,7 @@ import numpy as np
 
 from ranksvm._util.atomic_files import write_lines
 from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.text import counted
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.datasets.runs import ByQuery, Qrels, Rows, Run, without_spaces
@@ -244,7 +245,7 @@ def _read(
         if len(words) != n_columns:
             if not words:
                 continue
-            raise ParseError(name, number, 1, f"found {len(words)} columns, {expected}")
+            raise ParseError(name, number, 1, f"found {counted(len(words), 'column')}, {expected}")
         try:
             value = math.nan if b"_" in words[place] else float(words[place])  # float() would take 1_000
         except ValueError:

@@ -107,8 +107,8 @@ class Comparison(Tabular):
             self,
             mean_a=self.mean_b,
             mean_b=self.mean_a,
-            difference=-self.difference,
-            confidence_interval=(-high, -low),
+            difference=0.0 - self.difference,  # not -0.0
+            confidence_interval=(0.0 - high, 0.0 - low),
             wins=self.losses,
             losses=self.wins,
             system_a=self.system_b,

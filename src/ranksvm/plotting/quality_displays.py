@@ -368,7 +368,7 @@ class LabelDisplay:
         slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if any(" to " in name for name in self.groups) else {}
         ax.set_xticks(range(len(named)), named, **slanted)
         ax.set_xlabel("label (documents)")
-        ax.set_ylabel("score less the mean of its query")
+        ax.set_ylabel("score minus the mean of its query")
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         ax.grid(axis="y", color="0.9")
         ax.set_axisbelow(True)

@@ -217,7 +217,7 @@ def worst_section(subject: Subject, n_worst: int) -> Section:
     if subject.explanation is None:
         blocks.append(Text(_NOT_LINEAR))
     elif order:
-        text = "The features named contribute most to the difference of a document's score from the mean of its query."
+        text = "The listed features contribute most to the difference between a document's score and its query's mean."
         blocks.append(Text(text))
     return Section("worst", title, blocks + [_query(subject, q, float(values[q])) for q in order])
 
@@ -525,7 +525,7 @@ def scores_section(subject: Subject) -> Section:
     ids = subject.data.query_ids
     svg = drawing("scores", lambda axes: LabelDisplay.from_scores(subject.data.y, subject.scores, ids, ax=axes))
     caption = (
-        "Scores, less the mean of their query, by label: boxes from quartile to quartile with the median, whiskers "
+        "Scores minus the mean of their query, by label: boxes from quartile to quartile with the median, whiskers "
         "from the 5th to the 95th percentile."
     )
     return Section("scores", "Scores against labels", [Figure(svg, caption)])

@@ -27,8 +27,8 @@ __all__ = ["Model", "Subject", "examine"]
 # largest cut-off of the curves of NDCG
 CUTOFFS = 20
 _OTHERWISE = (
-    "these are not the data that it was trained on, or it was trained with weights or pairs of its own. Without "
-    "training data the report has no intervals of weights."
+    "these are not the data that it was trained on, or it was trained with weights or listed pairs. Give its training "
+    "data, or none (train, --train): without them the report has no intervals of weights."
 )
 
 
@@ -200,7 +200,7 @@ def _check_trained_on(ranker: "RankSVM | RankSVMCV", train: RankingData, found: 
     n_pairs = ComparablePairs.from_labels(train.queries, labels, may_be_empty=True).n_pairs
     if ranker.fitted_params_["pair_selection"] == "all" and n_pairs != ranker.n_pairs_:
         raise DataError(
-            f"the training data given have {n_pairs:,} pairs, and the model was trained on {ranker.n_pairs_:,}: "
+            f"the training data given have {n_pairs:,} pairs, but the model was trained on {ranker.n_pairs_:,}: "
             f"{_OTHERWISE}"
         )
     distance = float(np.linalg.norm(found.coef - ranker.coef_))
@@ -210,5 +210,5 @@ def _check_trained_on(ranker: "RankSVM | RankSVMCV", train: RankingData, found: 
     if distance > 1.001 * proven + 1e-9 * float(np.linalg.norm(ranker.coef_)):
         raise DataError(
             f"a fit to the training data given has weights at a distance of {distance:.3g} from the weights of "
-            f"the model, and the certificates allow {proven:.3g}: {_OTHERWISE}"
+            f"the model, but the certificates allow only {proven:.3g}: {_OTHERWISE}"
         )

@@ -67,10 +67,12 @@ class Connection:
             self._connection.request(method, path, content, {"Content-Type": kind, **self._headers})
             answer = self._connection.getresponse()
             text = answer.read()
-        except http.client.HTTPException as error:
-            raise OSError(f"{self.url} does not answer as a service does ({type(error).__name__})") from error
-        except OSError as error:
-            raise OSError(f"{self.url} does not answer: {error.strerror or error}") from error
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "strerror", None) or type(error).__name__
+            raise OSError(
+                f"{self.url} does not answer as a service does ({reason}): check the address, and that `ranksvm serve` "
+                "is running there"
+            ) from error
         try:
             found = json.loads(text)
         except ValueError:

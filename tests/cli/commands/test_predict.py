@@ -50,7 +50,7 @@ def test_a_file_that_is_no_model(ranksvm, folder, tmp_path):
 def test_exchanged_arguments(arguments, ranksvm, folder, model):
     given = [folder / word if word == "test.txt" else word.format(model=model) for word in arguments]
     message = ranksvm(*given, code=2).stderr
-    assert f"test.txt is given as a model but is none, while {model}, given as " in message, message
+    assert f"test.txt, given as the model, is none, but {model}, given as " in message, message
 
 
 def test_a_truncated_model(ranksvm, folder, model, tmp_path):
@@ -72,6 +72,8 @@ def test_a_scaler_alone_gives_no_scores(ranksvm, folder, tmp_path):
 def test_dense_data_with_fewer_features_than_the_model_are_warned_about(ranksvm, model, tmp_path):
     path = tmp_path / "fewer.txt"
     path.write_text("1 qid:1 1:1 2:2 3:3\n0 qid:1 1:2 2:1 3:4\n")
-    assert "has 3 features, the training data 5: the missing ones are 0" in ranksvm("predict", model, path).stderr
+    assert (
+        "has 3 features, but the training data have 5: the missing ones are 0" in ranksvm("predict", model, path).stderr
+    )
     path.write_text("1 qid:1 1:1\n" + "0 qid:1 9:2\n" * 9)
     assert "missing" not in ranksvm("predict", model, path).stderr

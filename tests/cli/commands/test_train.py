@@ -120,8 +120,9 @@ def test_files_of_other_widths(ranksvm, folder, tmp_path):
     narrow.write_text("1 qid:1 1:1 2:0.5\n0 qid:1 1:0.5\n")
     wide.write_text("1 qid:1 1:1 9:0.5\n0 qid:1 1:0.5\n")
     arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "-q"]
-    assert "has 2 features, the training data 5: the missing ones are 0" in ranksvm(*arguments, "--test", narrow).stderr
-    assert "has 9 features, the training data 5" in ranksvm(*arguments, "--test", wide).stderr
+    fewer, more = (ranksvm(*arguments, "--test", path).stderr for path in (narrow, wide))
+    assert "has 2 features, but the training data have 5: the missing ones are 0" in fewer
+    assert "has 9 features, but the training data have 5: the additional ones are ignored" in more
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_the_distance_that_a_certificate_proves(data):
     assert np.linalg.norm(ranker.coef_ - exact.coef_) <= bound
     words = certificate_in_words(ranker)
     assert f"lower by more than {ranker.duality_gap_:.3g} " in words
-    assert f"the weight vector's distance from the optimal one is at most {bound:.3g}." in words
+    assert f"the distance of the weight vector from the optimal one is at most {bound:.3g}." in words
 
 
 def test_a_fit_that_stopped_early_says_so(data):
@@ -41,8 +41,8 @@ def test_a_fit_that_stopped_early_says_so(data):
         (ranksvm.FactorizedRankSVM(), "not convex"),
         (ranksvm.SOLARRanker(), "one query after another"),
         (ranksvm.RegularizedRankSVM(), "no model of this kind has an objective lower"),
-        (ranksvm.KernelRankSVM(gamma=0.1), "the scoring function's distance"),
-        (ranksvm.AdditiveRankSVM(), "the scoring function's distance"),
+        (ranksvm.KernelRankSVM(gamma=0.1), "the distance of the scoring function"),
+        (ranksvm.AdditiveRankSVM(), "the distance of the scoring function"),
     ],
 )
 def test_what_is_proven_of_other_models(ranker, words, data):

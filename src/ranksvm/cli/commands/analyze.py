@@ -194,7 +194,7 @@ def _spectra(
 
 
 def _other_data(data: Path, found: str, model: Path, known: str) -> str:
-    return f"{titled(data)} has {found}, {model} was trained on {known}: give the training data of the model."
+    return f"{titled(data)} has {found}, but {model} was trained on {known}: give the training data of the model."
 
 
 def _listed(spectra: "DualSpectra", chosen: tuple[str, ...], data: Path) -> list[Any]:

@@ -9,7 +9,7 @@ import click
 
 from ranksvm.cli.options.shared import json_option
 from ranksvm.cli.output.errors import debug_option
-from ranksvm.cli.output.tables import print_facts, print_json, print_table
+from ranksvm.cli.output.tables import counted, print_facts, print_json, print_table
 from ranksvm.cli.terminal import say
 
 # What each extra adds. Its packages and their minimum versions are read from the metadata of ranksvm.
@@ -22,8 +22,8 @@ GIVES = {
     "cuda": "fits on NVIDIA GPUs: --device cuda",
     "onnx": "exports models to ONNX",
     "dask": "fits on a cluster: ranksvm.dask",
-    "serve": "a service that ranks and learns: ranksvm serve",
-    "postgres": "its log in PostgreSQL",
+    "serve": "runs a service that ranks and learns: ranksvm serve",
+    "postgres": "stores the log of a service in PostgreSQL",
 }
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?(?P<bound>[<>=!~][^;]*)?(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra == ['\"](?P<extra>\w+)['\"]")
@@ -39,8 +39,8 @@ _AGREEMENT = 1e-9
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Show versions, instruction sets, threads, memory, GPUs and extras, and check that this installation works.
 
-    A missing extra is no fault: the table says what it would give and how to install it. The exit code is 1 if a
-    package is too old or a check fails. Please send the output with the report of a problem.
+    An extra may be missing: the table says what it does and how to install it. The exit code is 1 if a package is too
+    old or a check fails. When you report a problem, include the output.
 
     \b
     Examples:
@@ -190,7 +190,10 @@ def _show(report: dict[str, Any]) -> None:
     apart = ("command", "threads", "free_memory", "blas", "gpu", "extras", "fits", "problems")
     facts = [(name, value) for name, value in report.items() if name not in apart]
     facts += [("threads", str(report["threads"])), ("free memory", in_words(report["free_memory"]))]
-    facts += [("BLAS", f"{x['name']} {x['version']}, {x['threads']} threads, for {x['for']}") for x in report["blas"]]
+    facts += [
+        ("BLAS", f"{x['name']} {x['version']}, {counted(x['threads'], 'thread')}, for {x['for']}")
+        for x in report["blas"]
+    ]
     facts.append(("GPU", ", ".join(report["gpu"]["names"]) or report["gpu"]["reason"]))
     certified = [x["instruction_set"] for x in report["fits"] if x["problem"] is None]
     facts.append(("a small fit", f"certified with {', '.join(certified) or 'none'}"))
@@ -205,7 +208,7 @@ def _show(report: dict[str, Any]) -> None:
         ]
         for extra in report["extras"]
     ]
-    print_table(["extra", "here", "what it gives", "packages, or how to get them"], rows, left=4)
+    print_table(["extra", "installed", "what it does", "packages, or how to install them"], rows, left=4)
     say()
     for problem in report["problems"]:
         say(f"Problem: {problem}")
