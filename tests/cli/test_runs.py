@@ -103,7 +103,7 @@ def test_queries_that_a_run_lacks(ranksvm, ranksvm_json, runs, qrels, tmp_path):
     lines = runs[0].read_text().splitlines(keepends=True)
     part.write_text("".join(line for line in lines if not line.startswith("103 ")) + "999 Q0 x 1 1.0 ours\n")
     result = ranksvm("evaluate", part, "--qrels", qrels, "--metrics", "map")
-    assert "part.run lacks 1 query of the judgments, counted 0." in result.stdout
+    assert "part.run lacks 1 query of the judgments, counted as 0." in result.stdout
     assert "1 query without judgments, ignored" in result.stderr
     found = {
         missing: ranksvm_json("evaluate", part, "--qrels", qrels, "--metrics", "map", "--missing", missing)["systems"][
@@ -121,15 +121,19 @@ def test_queries_that_a_run_lacks(ranksvm, ranksvm_json, runs, qrels, tmp_path):
 def test_queries_without_relevant_documents_are_explained(ranksvm, model, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n")
-    note = "1 of 2 queries has no relevant document: in ndcg, map and r they count {} here"
+    note = "1 of 2 queries has no relevant document: in ndcg, map and r they count as {} here"
     stdout = ranksvm("evaluate", path, "-m", model, "-q").stdout
     assert (
-        note.format(0) + ". XGBoost and LightGBM count them 1: 0.5000 more by that alone (--convention xgboost)."
+        note.format(0) + ". XGBoost and LightGBM count them as 1: 0.5000 more by that alone (--convention xgboost)."
         in stdout
     )
     stdout = ranksvm("evaluate", path, "-m", model, "-q", "--convention", "xgboost").stdout
     assert note.format(1) + ", as in xgboost." in stdout
     assert "relevant document:" not in ranksvm("evaluate", path, "-m", model, "-q", "--metrics", "mrr").stdout
+    mslr = "evaluate", path, "-m", model, "-q", "--convention", "mslr", "--metrics"  # 1 is not relevant, but a gain
+    note = "2 of 2 queries have no relevant document (label 2 or higher): in map and r they count as 0 here."
+    assert note in ranksvm(*mslr, "ndcg,map").stdout
+    assert "relevant document" not in ranksvm(*mslr, "ndcg").stdout
 
 
 def test_training_on_judgments(ranksvm, ranksvm_json, folder, qrels, tmp_path):

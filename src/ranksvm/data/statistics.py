@@ -143,10 +143,10 @@ def shared_documents(docid: ArrayLike | None, qid: ArrayLike | None = None) -> S
 def pairs_per_document(y: ArrayLike, qid: ArrayLike | None) -> float:
     """Mean, over queries, of the number of pairs divided by the number of documents.
 
-    A pair is two documents of one query with different labels. A query without pairs counts 0, and a row is a document
-    of its query. This is the statistic of Table 1 of Xu et al. (IEEE TKDE 2019), which prints 30.6 for OHSUMED and 2.45
-    for MQ2008; over all queries of these data sets it is 30.615 and 2.485. The number of documents that occur in
-    several queries is another statistic, `shared_documents`.
+    A pair is two documents of one query with different labels. A query without pairs counts as 0, and a row is a
+    document of its query. This is the statistic of Table 1 of Xu et al. (IEEE TKDE 2019), which prints 30.6 for OHSUMED
+    and 2.45 for MQ2008; over all queries of these data sets it is 30.615 and 2.485. The number of documents that occur
+    in several queries is another statistic, `shared_documents`.
 
     Parameters
     ----------

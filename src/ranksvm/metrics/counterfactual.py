@@ -191,7 +191,8 @@ def estimate(
     - ``"mean_relevant_rank"``: the sum of ``r(d) g`` divided by the sum of ``r(d)``, with every estimator (Joachims,
       Swaminathan & Schnabel, WSDM 2017, section 4, who leave out the denominator).
 
-    Documents that no list of their query showed have no clicks, and count 0: ``unseen_share`` says how much is missing.
+    Documents that no list of their query showed have no clicks, and count as 0; ``unseen_share`` says how much is
+    missing.
 
     Estimators:
 

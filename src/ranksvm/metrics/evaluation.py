@@ -249,7 +249,8 @@ def evaluate(
         ``err@k``, ``p@k``, ``r@k``, ``pairwise_accuracy``, ``kendall_tau``, ``concordance_index``.
     convention : str or Convention, default "default"
         ``"default"`` (gain 2^y - 1, discount 1/log2(1 + rank), ties averaged, a query without a relevant document
-        counts 0), or another tool's: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"``, ``"sklearn"``.
+        counts as 0), or another tool's: ``"letor"``, ``"mslr"``, ``"trec"``, ``"lightgbm"``, ``"xgboost"`` or
+        ``"sklearn"``.
     relevance : float, optional
         Labels of at least this value are relevant for MAP, MRR, P@k and R@k; None: the threshold of the convention (by
         default any label above 0).

@@ -229,7 +229,7 @@ class Rankings:
         return _loops.running_sums(np.ascontiguousarray(values), self.pointers)
 
     def expected_reciprocal_rank(self, stop: np.ndarray, cutoff: int | None) -> np.ndarray:
-        """Expected 1/rank at which a user who reads down the list stops; ranks beyond the cut-off count 0.
+        """Expected 1/rank at which a user who reads down the list stops; ranks beyond the cut-off count as 0.
 
         Parameters
         ----------

@@ -84,8 +84,8 @@ def evaluate_run(
       order of their ids. Other conventions average over ties or keep the order of the rows.
     - A document of the run without a judgment is not relevant: its label is 0. The best possible ranking, and the
       number of relevant documents, include judged documents that the run lacks.
-    - A query of the qrels that the run lacks counts 0 (``trec_eval -c``, ir_measures) or is left out (trec_eval without
-      -c); a query of the run that the qrels lack is left out.
+    - A query of the qrels that the run lacks counts as 0 (``trec_eval -c``, ir_measures) or is left out (trec_eval
+      without -c); a query of the run that the qrels lack is left out.
     - Pairwise accuracy and Kendall's tau compare the documents of the run only, and leave out a query that it lacks.
 
     Parameters
@@ -101,7 +101,7 @@ def evaluate_run(
     convention : str or Convention, default "trec"
         As in `evaluate`.
     missing : {"zero", "skip"}, default "zero"
-        Whether a query that the run lacks counts 0 or is left out.
+        Whether a query that the run lacks counts as 0 or is left out.
     relevance : float, optional
         As in `evaluate`: the option ``-l`` of trec_eval.
     max_label : float, optional

@@ -83,7 +83,7 @@ _WITH_INTERVALS = 2
     type=click.Choice(["zero", "skip"]),
     default="zero",
     show_default=True,
-    help="Whether a judged query that is not in a run counts 0 (trec_eval -c) or is ignored.",
+    help="Whether a judged query that is not in a run counts as 0 (trec_eval -c) or is ignored.",
 )
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
 @convention_option(default=None, shown="default; for runs and --qrels trec")

@@ -167,7 +167,7 @@ def notes_on(results: "Mapping[str, Evaluation]", missing: str = "zero") -> list
     notes = [note_on_no_relevant([next(iter(results.values()))])]
     for name, result in results.items():
         if result.n_missing:
-            what = "counted 0" if missing == "zero" else "ignored"
+            what = "counted as 0" if missing == "zero" else "ignored"
             notes.append(f"{name} lacks {queries(result.n_missing)} of the judgments, {what}.")
     return [note for note in notes if note]
 
@@ -181,19 +181,24 @@ def note_on_no_relevant(parts: "Sequence[Evaluation]") -> str:
     from ranksvm.metrics import CONVENTIONS, parse_metric
     from ranksvm.metrics.definitions import NDCG, AveragePrecision, MeanNDCG, Recall
 
-    kinds = (NDCG, MeanNDCG, AveragePrecision, Recall)
+    convention = parts[0].convention
+    # if some positive labels are not relevant, a query without a relevant document may still have an NDCG above 0
+    above_1 = CONVENTIONS[convention].relevance > 1.0
+    kinds = (AveragePrecision, Recall) if above_1 else (NDCG, MeanNDCG, AveragePrecision, Recall)
     n, of = sum(part.n_without_relevant for part in parts), sum(part.n_queries for part in parts)
     if n == 0 or not any(isinstance(parse_metric(name), kinds) for name in parts[0].means):
         return ""
     have = f"{count(n)} of {queries(of)} {'has' if n == 1 else 'have'} no relevant document"
     share = f"{sum(part.n_without_relevant / part.n_queries for part in parts) / len(parts):.4f}"
-    convention = parts[0].convention
+    if above_1:
+        least = CONVENTIONS[convention].relevance
+        return f"{have} (label {least:g} or higher): in map and r they count as 0 here. ndcg uses all labels."
     if CONVENTIONS[convention].no_relevant:
         return (
-            f"{have}: in ndcg, map and r they count 1 here, as in {convention}. LETOR, trec_eval and the default "
-            f"convention count them 0: {share} less by that alone."
+            f"{have}: in ndcg, map and r they count as 1 here, as in {convention}. LETOR, trec_eval and the default "
+            f"convention count them as 0: {share} less by that alone."
         )
     return (
-        f"{have}: in ndcg, map and r they count 0 here. XGBoost and LightGBM count them 1: {share} more by that alone "
-        "(--convention xgboost)."
+        f"{have}: in ndcg, map and r they count as 0 here. XGBoost and LightGBM count them as 1: {share} more by that "
+        "alone (--convention xgboost)."
     )
