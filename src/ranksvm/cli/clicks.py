@@ -167,8 +167,8 @@ def evaluate_clicks(ctx: click.Context, data: Path, options: dict[str, Any]) -> 
     rows = [[name, *(_cell(found, name) for found in results.values())] for name in first.means]
     rows += _unseen_rows(list(results.values()))
     title = (
-        f"{options['clicks']}: {count(first.n_impressions)} impressions, {count(first.n_clicks)} clicks, worth "
-        f"{count(round(first.effective_clicks))} of equal weight"
+        f"{options['clicks']}: {count(first.n_impressions)} impressions, {count(first.n_clicks)} clicks, as "
+        f"informative as {count(round(first.effective_clicks))} of equal weight"
     )
     print_table([f"metric ({first.estimator})", *results], rows, title=title)
     for name, found in results.items():

@@ -354,7 +354,7 @@ def _check_identifiable(counts: ClickCounts, method: str) -> None:
             "(method 'swap'), or use expectation maximization with features (method 'em')."
         )
     if method == "swap" and not counts.has_base_rank:
-        raise DataError("the log has no base_rank, the rank before ranks were exchanged at random: swaps need it.")
+        raise DataError("the log has no base_rank (the rank before ranks were exchanged at random): 'swap' needs it.")
 
 
 def _unlinked(linked: np.ndarray) -> str:

@@ -143,8 +143,9 @@ class CounterfactualEstimate(Tabular):
             "high": [high for _, high in self.intervals.values()],
         }
         facts = (
-            f"{self.estimator}, {self.n_impressions:,} impressions, {self.n_clicks:,} clicks (worth "
-            f"{self.effective_clicks:,.0f} of equal weight; {100 * self.top_share:.1f} % of the weight in the top 1 %)"
+            f"{self.estimator}, {self.n_impressions:,} impressions, {self.n_clicks:,} clicks (as "
+            f"informative as {self.effective_clicks:,.0f} of equal weight; {100 * self.top_share:.1f} % of the weight "
+            "in the top 1 %)"
         )
         return Table(columns, ". ".join([facts, *filter(None, [self.note.rstrip(".")])]))
 

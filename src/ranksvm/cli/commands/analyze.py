@@ -41,7 +41,7 @@ BINS = 10
 MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
 
 
-@click.command("analyze", short_help="Show the effective dimension of a model's dual variables.")
+@click.command("analyze", short_help="Show how many dimensions the dual variables of a model have.")
 @click.argument("models", type=EXISTING_FILE, nargs=-1, required=True, metavar="MODEL...")
 @click.argument("data", type=EXISTING_FILE)
 @list_option(

@@ -86,7 +86,7 @@ _WITH_INTERVALS = 2
     help="Whether a judged query that is not in a run counts as 0 (trec_eval -c) or is ignored.",
 )
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
-@convention_option(default=None, shown="default; for runs and --qrels trec")
+@convention_option(default=None, shown="default; with runs or --qrels: trec")
 @click.option(
     "--compare",
     "against",

@@ -1,4 +1,4 @@
-"""``ranksvm explain``: feature importance, and per-feature attribution of score differences."""
+"""``ranksvm explain``: the importance of features, and their contributions to differences of scores."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 TABLE_TOP = 10
 
 
-@click.command("explain", short_help="Show feature importance, and per-feature attribution of score differences.")
+@click.command("explain", short_help="Explain scores, and show the importance of features.")
 @click.argument("model", type=EXISTING_FILE)
 @click.argument("data", type=EXISTING_FILE)
 @click.option("--query", metavar="ID", help="The query to explain.  [default: the first one with two documents]")
@@ -53,10 +53,10 @@ def explain_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Attribute score differences of the linear or additive MODEL on DATA to features.
+    """Explain differences of scores in DATA by features, for a linear or additive MODEL.
 
-    A score is a sum over the features, so every difference of two scores is too. Without options: how much each feature
-    separates the documents of a query, and why the first document of the first query ranks above the second. With
+    A score is a sum over the features, and so is the difference of two scores. Without options: how much each feature
+    spreads the scores within queries, and why the first document of the first query ranks above the second. With
     --query: the same for one query. With --doc: why the score of this document differs from the mean of its query. With
     --doc and --against: why one document ranks above the other.
 
@@ -174,12 +174,13 @@ def _labeled_documents(query: dict[str, Any], labels: list[str]) -> dict[str, An
 def _show(report: dict[str, Any]) -> None:
     if report["importances"] is not None:
         _show_importances(
-            report["importances"], f"{report['data']}: how much features separate the documents of a query"
+            report["importances"], f"{report['data']}: how much each feature spreads the scores within queries"
         )
         say()
     if report["query"] is not None:
         found = report["query"]
-        title = f"Query {found['query']}, {count(found['n_documents'])} documents: how much features separate them"
+        documents = f"Query {found['query']}, {count(found['n_documents'])} documents"
+        title = f"{documents}: how much each feature spreads their scores"
         _show_importances(found["features"], title)
         say()
     for difference in (report["document"], report["pair"]):

@@ -108,7 +108,9 @@ class Tested(NamedTuple):
 @debug_option
 @click.pass_context
 def folds_command(ctx: click.Context, **options: Any) -> None:
-    """Train, choose and test on every fold in DIR: Fold1, Fold2, ... with train.txt, vali.txt and test.txt (LETOR).
+    """Choose C, train and test on every fold in DIR: Fold1, Fold2, ... with train.txt, vali.txt and test.txt.
+
+    These files may have any format of data, and DIR may be one fold.
 
     In each fold of DIR, C is chosen from --C-range (2^-15:2^5) by --metric: on the validation data or, if there are
     none, by cross-validation on the training queries (with --folds parts). The model is then fitted on the training

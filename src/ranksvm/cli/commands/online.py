@@ -84,7 +84,7 @@ class _OnlineCommand(click.Command):
     "--output",
     type=OUTPUT_FILE,
     metavar="MODEL",
-    help=f"Model file to write.  [default with --checkpoint: {DEFAULT_MODEL}]",
+    help=f"Model file to write.  [default with --checkpoint or --resume: {DEFAULT_MODEL}]",
 )
 @click.option(
     "--checkpoint",

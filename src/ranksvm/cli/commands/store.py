@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ranksvm.serving.replay import Replay
 
 
-@click.command("keys", short_help="API keys of a service.")
+@click.command("keys", short_help="List, create and revoke API keys of a service.")
 @click.argument("store")
 @click.option("--add", metavar="NAME", help="Make a key. It is printed once; only its hash is stored.")
 @click.option(

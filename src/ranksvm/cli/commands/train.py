@@ -58,9 +58,12 @@ _COMPARED: dict[str, Callable[[Any], str]] = {"gamma": power, "step_weight": "{:
 @click.command("train", short_help="Train a model.")
 @click.argument("train", type=EXISTING_FILE)
 @click.option("-o", "--output", type=OUTPUT_FILE, required=True, metavar="MODEL", help="Model file to write.")
-@click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1.0, chosen with --clicks]")
+@click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair.  [default: 1; with --clicks: chosen]")
 @click.option(
-    "--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores of the values tried (.png, .svg, .pdf)."
+    "--plot",
+    type=OUTPUT_FILE,
+    metavar="FILE",
+    help="Plot the scores that decided the choice of C and gamma (.png, .svg, .pdf).",
 )
 @c_range_option()
 @parameter_options("pairs")

@@ -64,7 +64,7 @@ from ranksvm.cli.training_data import TrainingData, metric_names, training_data
 @click.option(
     "--save-choice", type=OUTPUT_FILE, metavar="FILE", help="Write the best settings, for ranksvm train --settings."
 )
-@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw the scores against C (.png, .svg, .pdf).")
+@click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Plot the scores against C (.png, .svg, .pdf).")
 @c_range_option("2^-15:2^5")
 @model_options
 @parameter_options("pairs", compared=True)

@@ -102,7 +102,7 @@ class NumberRange(click.ParamType):
         except (ValueError, OverflowError):
             self.fail(
                 f"{value!r} is not a range: write its smaller and its larger end, both powers of 2 (2^-15:2^5, 1:4), "
-                "both of 10 (1e-4:1e2) or both of one other base (3^-2:3^2), with a step of the exponent if wanted "
+                "both of 10 (1e-4:1e2) or both of one other base (3^-2:3^2), with or without a step of the exponent "
                 "(2^-15:2^5:2); or a list of positive numbers (0.01,0.1,1).",
                 param,
                 ctx,
@@ -349,12 +349,13 @@ def n_jobs_option(command: Callable) -> Callable:
 
 def convention_option(default: str | None = "default", shown: str | None = None) -> Callable[[Callable], Callable]:
     """The option that chooses a definition of the metrics; ``shown`` describes a default that depends on options."""
+    text = "Definition of the metrics to use."
     return click.option(
         "--convention",
         type=click.Choice(CONVENTIONS),
         default=default,
-        show_default=shown or True,
-        help="Definition of the metrics to use.",
+        show_default=shown is None,
+        help=text if shown is None else f"{text}  [default: {shown}]",
     )
 
 
