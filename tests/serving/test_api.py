@@ -74,7 +74,7 @@ def test_all_forms_of_a_request_give_the_same_ranking(service, client):
     # JSON carries the bits
     assert answers[0][1]["scores"] == (-np.sort(-scores)).tolist()
     other = client.post("/v1/rank?features=2", X.astype("<f4").tobytes(), kind="application/octet-stream")
-    assert (other[0], other[1]["detail"]) == (422, "the body has 2 features, and the model 3.")
+    assert (other[0], other[1]["detail"]) == (422, "the body has 2 features, but the model has 3.")
     until(lambda: client.get(f"/v1/events/{answers[4][1]['event']}/explain")[0] == 200)
     assert client.get(f"/v1/events/{answers[4][1]['event']}/explain")[1]["query"] == "shoes"
 
@@ -173,7 +173,7 @@ def test_a_version_that_was_removed_cannot_become_the_champion(service, client, 
         (b"\xff\xfe", "application/json", 400, "not JSON"),
         ({}, "application/json", 422, "documents or a matrix"),
         ({"matrix": []}, "application/json", 422, "no documents"),
-        ({"matrix": [[1, 2]]}, "application/json", 422, "row 0 of the matrix has 2 features, and the model 3"),
+        ({"matrix": [[1, 2]]}, "application/json", 422, "row 0 of the matrix has 2 features, but the model has 3"),
         ({"matrix": [[1, 2, 3]], "ids": ["a", "b"]}, "application/json", 422, "2 ids for 1 rows"),
         ({"matrix": [[1, 2, 3]] * 2, "ids": ["a", "a"]}, "application/json", 422, "has document 'a' twice"),
         ({"matrix": [[1, 2, "x"]]}, "application/json", 422, "matrix"),

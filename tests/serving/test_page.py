@@ -168,7 +168,7 @@ def test_labels_and_clicks_have_charts_of_their_own(with_quality, width):
     )
     text = page.locator("#propensities").text_content()
     assert "There is no newer estimate: too few." in text
-    assert "by the rule fair-pairs" in text
+    assert 'by the rule "fair-pairs"' in text
     assert "At entry 1,234 and 567 of the log, users clicked as if the order had no information" in text
     assert page.locator("#clicks-curve path").count() == 4
     labels = page.locator("#labels-curve text").all_text_contents()

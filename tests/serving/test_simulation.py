@@ -82,7 +82,7 @@ def test_clicks_are_sent(data, service, users):
     shown = run(address, data, "--clicks", users, "--drift", "sudden", "--passes", 2).output
     assert "60 queries as they were shown, by their true labels" in shown
     assert f"clicks ({users} model)" in shown
-    assert "The service, by clicks, corrected for position" in shown
+    assert "Estimates of the service from clicks, corrected for position" in shown
     assert "dcg@10 [95 % interval]" in shown
     assert service.store.head[0] == 60
     clicks = service.client().get("/v1/models")[1]["clicks"]
@@ -98,7 +98,7 @@ def test_what_is_no_service_is_told(data, service):
     assert "http://127.0.0.1:9 does not answer as a service does (Connection refused): check the address" in output
     wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
     ranksvm.write_letor(data, wide.X, wide.y, wide.qid)
-    assert "the body has 4 features, and the model 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
+    assert "the body has 4 features, but the model has 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
 
 
 def test_clicks_are_on_the_documents_that_users_like(data, service):

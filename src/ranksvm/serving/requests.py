@@ -392,7 +392,7 @@ def check_width(width: int, what: str, names: list[str]) -> None:
         When they differ.
     """
     if width != len(names):
-        raise Problem(422, "features", f"{what} has {width} features, and the model {len(names)}.")
+        raise Problem(422, "features", f"{what} has {width} features, but the model has {len(names)}.")
 
 
 def _of_matrix(

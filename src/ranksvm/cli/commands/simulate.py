@@ -125,7 +125,7 @@ def simulate_command(url: str, data: Path, **options: Any) -> None:
     print_facts(
         [
             ("feedback", "labels" if feedback == "labels" else f"{count(found.n_clicks)} clicks ({feedback} model)"),
-            ("last", f"number {count(found.last)} in the log"),
+            ("last feedback", f"entry {count(found.last)} of the log"),
             ("time", seconds(found.seconds)),
         ]
     )
@@ -152,5 +152,6 @@ def _show_estimates(clicks: dict[str, Any]) -> None:
         for name, found in clicks["estimates"].items()
     ]
     heading = f"{clicks['metric']} [95 % interval]"
-    print_table(["model", heading, "rankings"], rows, title="The service, by clicks, corrected for position")
+    title = "Estimates of the service from clicks, corrected for position"
+    print_table(["model", heading, "rankings"], rows, title=title)
     say()

@@ -63,7 +63,7 @@ def write_plot(comparison: "Comparison", metric: str, rule: str, path: Path) -> 
         handles.append(line)
         labels.append(", ".join(comparison.cells(other.settings)))
     name = ", ".join(comparison.cells(best.settings))
-    axes.set_title(f"{name} (the best of {len(comparison.tried)}), and the next", fontsize="medium")
+    axes.set_title(f"The best of {len(comparison.tried)}: {name}", fontsize="medium")
     axes.legend(handles, labels, fontsize="small", frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     save_figure(axes.figure, path)
 

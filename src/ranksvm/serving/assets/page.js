@@ -106,7 +106,7 @@ function showClicks({ metric, rule, propensities, drifts, estimates }) {
   $("clicks").hidden = names.length === 0;
   if (!names.length) return false;
   $("clicks-title").textContent = `${titled(metric)} by clicks, corrected for position`;
-  const learning = `Models learn from clicks by the rule ${rule.replaceAll("_", "-")}.`;
+  const learning = `Models learn from clicks by the rule "${rule.replaceAll("_", "-")}".`;
   $("propensities").textContent = [correction(propensities), learning, forgotten(drifts)].join(" ").trim();
   fill($("clicks-rows"), names.map(name => {
     const one = estimates[name];
