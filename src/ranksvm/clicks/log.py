@@ -167,7 +167,7 @@ class ClickLog(Tabular):
         ----------
         impressions : iterable of tuple (impression, query, documents) or (impression, query, documents, ranker)
             Each list that was shown: an id, the query, its documents from the top, and the name of the ranker.
-        clicks : iterable of tuple (impression, document)
+        clicks : iterable of tuple (impression, document), default ()
             The clicks, in any order. Two clicks on a document count as one.
 
         Returns

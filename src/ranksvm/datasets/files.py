@@ -55,17 +55,17 @@ def read_data(
     ----------
     path : path-like or "-"
         The file, which may be a pipe; "-" is standard input.
-    label, qid, docid : str
+    label, qid, docid : str, default "label", "qid" and "docid"
         Names of the columns of labels, query ids and document ids in Parquet, CSV and TSV. The columns ``qid`` and
         ``docid`` may be absent.
-    ignore : sequence of str
+    ignore : sequence of str, default ()
         Names of columns that are not read; all others are features, with these names.
     require_labels : bool, default=True
         Whether the file must have the column of labels. If False, and the column is absent, all labels are 0.
     missing : bool, default=False
         Whether values of features in Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which
         additive models take. Otherwise missing values are refused.
-    categorical : sequence of str or int, or mapping of str to list of str
+    categorical : sequence of str or int, or mapping of str to list of str, default ()
         Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Each text becomes its
         position in ``categories`` of the data, which lists the texts of each such feature in alphabetical order. A
         column of numbers stays as it is. A mapping, such as ``categories_`` of an additive model, gives the known texts

@@ -286,9 +286,9 @@ class RankingData:
         ----------
         path : path-like
             The file.
-        label, qid, docid : str
+        label, qid, docid : str, default "label", "qid" and "docid"
             Names of the columns of labels, query ids and document ids. The columns ``qid`` and ``docid`` may be absent.
-        ignore : sequence of str
+        ignore : sequence of str, default ()
             Names of columns that are not read; all others are features.
         require_labels : bool, default=True
             Whether the file must have the column of labels. If False, and the column is absent, all labels are 0.

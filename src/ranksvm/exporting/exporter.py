@@ -75,7 +75,7 @@ def export(
     store : str, optional
         Feature store of Solr ("_DEFAULT_"), feature set of Elasticsearch and OpenSearch ("features"), or schema of
         Vespa.
-    table, query_column : str
+    table, query_column : str, default "documents" and "qid"
         Table of documents, and its column of query ids, in SQL.
     non_negative : bool, default False
         Shift the scores so that no document whose features are in the range of X, or of the training data of a

@@ -20,29 +20,30 @@ class Convention:
 
     Parameters
     ----------
-    name : str
+    name : str, default "default"
         Name of the convention in results.
-    gain : {"exponential", "linear"}
+    gain : {"exponential", "linear"}, default "exponential"
         Gain of label y: ``2^y - 1`` or ``y``. Labels below 0 have gain 0.
-    discount : {"log2", "letor"}
+    discount : {"log2", "letor"}, default "log2"
         Discount of rank r: ``1 / log2(1 + r)`` or ``1 / log2(max(2, r))``.
-    ties : {"average", "order", "docid"}
+    ties : {"average", "order", "docid"}, default "average"
         Treatment of documents with equal scores: the expected value over random orders, the order of the rows, or
         descending order of ``docid``.
-    relevance : float
-        Labels of at least this value are relevant, for metrics with binary relevance.
-    no_relevant : float
+    relevance : float, default 5e-324
+        Labels of at least this value are relevant, for metrics with binary relevance. The default means every positive
+        label.
+    no_relevant : float, default 0.0
         Value of NDCG, mean NDCG, average precision and recall of a query without a relevant document.
-    short_ndcg_is_zero : bool
+    short_ndcg_is_zero : bool, default False
         NDCG@k of a list shorter than k is 0.
-    truncated_map : bool
+    truncated_map : bool, default False
         Average precision at k is divided by the largest possible number of relevant documents in k places, not by the
         number of all relevant ones.
-    precision_by_length : bool
+    precision_by_length : bool, default False
         P@k of a list shorter than k is divided by its length, not by k.
-    threshold_map : bool
+    threshold_map : bool, default False
         The precision at a relevant document is the one at the end of its tie, as in a curve over thresholds.
-    float32_scores : bool
+    float32_scores : bool, default False
         Scores are first rounded to single precision, which creates ties.
 
     Examples

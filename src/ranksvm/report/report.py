@@ -126,7 +126,7 @@ def make_report(
         The data that it was trained on, for the intervals of the weights of a RankSVM or RankSVMCV.
     baselines : mapping of str to object, optional
         Systems to compare the model with: name -> a fitted model, or scores, one for each row of ``data``.
-    metrics : str, Metric, or iterable of either
+    metrics : str, Metric, or iterable of either, default NDCG@10, NDCG@1, NDCG@5, MAP, MRR and pairwise accuracy
         The metrics, as in `ranksvm.metrics.evaluate`; queries are compared by the first one.
     convention : str, default "default"
         As in `ranksvm.metrics.evaluate`.
