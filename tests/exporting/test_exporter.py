@@ -285,6 +285,14 @@ def test_only_lucene_needs_scores_that_are_not_negative(ranker, data):
     assert any("negative" in note for note in export(ranker, to="elasticsearch").notes)
 
 
+def test_names_that_a_format_cannot_use(ranker):
+    with pytest.raises(OptionError, match="and sql has none"):
+        export(ranker, to="sql", store="features")
+    for empty in ({"table": ""}, {"query_column": ""}):
+        with pytest.raises(OptionError, match="must not be empty"):
+            export(ranker, to="sql", **empty)
+
+
 def test_steps_that_are_no_scalers(ranker, data):
     for step, message in [
         (MinMaxScaler(clip=True).fit(data.X), r"MinMaxScaler\(clip=True\) is not linear"),

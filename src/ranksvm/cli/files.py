@@ -48,7 +48,7 @@ __all__ = [
     "write_text",
 ]
 
-PAIR_LINES = "'preferred other' or 'preferred other weight' per line, row numbers from 0"
+PAIR_LINES = "'preferred other' or 'preferred other weight' per line: row numbers from 0, weights not below 0"
 
 
 def read(

@@ -117,6 +117,10 @@ def export(
         raise OptionError(f"non_negative is for engines that refuse negative scores: {to} takes any score.")
     if templates is not None and not target.templates:
         raise OptionError(f"templates is for engines that compute features by queries, and {to} does not.")
+    if store is not None and not target.store:
+        raise OptionError(f"store names a feature store, a feature set or a schema, and {to} has none.")
+    if not table or not query_column:
+        raise OptionError("table and query_column must not be empty.")
     if X is not None:
         X, qid = _rows(model, X, qid)
     name = _model_name(target, path, name)

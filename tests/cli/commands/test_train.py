@@ -301,7 +301,7 @@ def test_weights(ranksvm, ranksvm_json, folder, tmp_path, numbers, choosing):
         ),
         ("--pairs", "0 x\n", "bad.txt:1: '0 x' is not a pair"),
         ("--pairs", "0 1 2 3\n", "bad.txt:1: '0 1 2 3' is not a pair"),
-        ("--pairs", "0 1 -2\n", "bad.txt:1: '0 1 -2' is not a pair"),
+        ("--pairs", "0 1 -2\n", "weight' per line: row numbers from 0, weights not below 0."),
         ("--pairs", "0 1 nan\n", "bad.txt:1: '0 1 nan' is not a pair"),
         ("--pairs", "0 1\n1 240\n", "bad.txt:2: there is no row 240: the data have rows 0 to 239."),
         ("--pairs", "-1 1\n", "bad.txt:1: there is no row -1"),
