@@ -85,8 +85,13 @@ def read(
         (data,) = judged([data])
         judged.report(progress)
     if data.qid is None:
-        warn(f"{name} has no query ids (qid:...): all its {count(data.n_rows)} rows are treated as one query.")
+        _warn_of_one_query(name, data.n_rows)
     return data
+
+
+def _warn_of_one_query(name: str, n_rows: int) -> None:
+    where = "qid:... in LETOR text, a column qid in tables"
+    warn(f"{name} has no query ids ({where}): all its {count(n_rows)} rows are treated as one query.")
 
 
 def to_cache(
@@ -119,7 +124,7 @@ def to_cache(
     if judged is not None:
         judged.report(progress)
     if not converted.has_qid:
-        warn(f"{name} has no query ids (qid:...): all its {count(converted.n_rows)} rows are treated as one query.")
+        _warn_of_one_query(name, converted.n_rows)
     return converted
 
 

@@ -202,8 +202,8 @@ def largest_values(
 def _not_finite(X: Features, names: Sequence[str] | None, pairwise: bool) -> DataError:
     place = where_not_finite(X, names, pairwise=pairwise)
     return DataError(
-        f"Input X contains {place}: drop such rows, or replace the values, by sklearn.impute.SimpleImputer before "
-        "the ranker in a Pipeline, for instance."
+        f"Input X contains {place}: drop such rows, or replace the values, for example by sklearn.impute.SimpleImputer "
+        "before the ranker in a Pipeline."
     )
 
 

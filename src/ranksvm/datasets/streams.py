@@ -327,7 +327,7 @@ def _whole_queries(blocks: Iterable[RankingData], batch_queries: int, name: str)
     try:
         for block in blocks:
             if block.qid is None:
-                raise DataError(f"{name} has no query ids (qid:...): a stream is cut where the query id changes.")
+                raise DataError(f"{name} has no query ids (qid:...): a new query begins where the id changes.")
             if rest and _is_one_query(rest[-1], block):
                 rest.append(block)  # a query that spans many blocks, which are joined once
                 continue
