@@ -154,7 +154,7 @@ def _one_line_for_signals() -> Iterator[None]:
         with terminable():
             yield
     except TerminatedError:
-        _say("Terminated: files that were being written are as they were.")
+        _say("Terminated: unfinished files were not kept.")
         sys.exit(EXIT_TERMINATED)
     except KeyboardInterrupt:
         _say("Interrupted: nothing was written.")
