@@ -95,7 +95,8 @@ def test_what_is_no_service_is_told(data, service):
     for address in ("ftp://x", "http://localhost:99999", "http://[::1", "localhost:http"):
         assert "not the address" in run(address, data, code=2).output
     output = run("http://127.0.0.1:9", data, code=1).output
-    assert "http://127.0.0.1:9 does not answer as a service does (Connection refused): check the address" in output
+    assert "http://127.0.0.1:9 does not answer as a service does (" in output  # the system's words
+    assert "): check the address" in output
     wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
     ranksvm.write_letor(data, wide.X, wide.y, wide.qid)
     assert "the body has 4 features, but the model has 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
