@@ -115,6 +115,14 @@ def test_options_of_a_new_store_that_have_no_effect_later_are_named(tmp_path, st
     assert "no effect" not in run(*given[:3]).output
 
 
+def test_an_address_that_cannot_be_used_is_named(tmp_path):
+    pytest.importorskip("uvicorn", reason="uvicorn is not installed")
+    given = "serve", "--store", tmp_path / "events.db", "--n-features", 3, "--insecure", "--host", "192.0.2.1"
+    output = run(*given, "--port", 8765, code=1).output
+    assert "Error: cannot listen at 192.0.2.1, port 8765 (" in output
+    assert "): name another --port or --host." in output
+
+
 def test_proxies_and_connections_of_clients(tmp_path, started):
     proxies = ["--trusted-proxy", "10.0.0.5", "--trusted-proxy", "fd00::/8"]
     run("serve", "--store", tmp_path / "events.db", "--n-features", 3, "--max-connections", 7, *proxies)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from socket import IPPROTO_TCP, TCP_NODELAY, socket
+from socket import AF_INET, AF_INET6, IPPROTO_TCP, SO_REUSEADDR, SOL_SOCKET, TCP_NODELAY, socket
 from typing import TYPE_CHECKING
 
 from ranksvm.exceptions import MissingDependencyError
@@ -49,6 +49,8 @@ def bound_server(
     ------
     MissingDependencyError
         When a package that the server needs is not installed.
+    OSError
+        When the address is in use, or is not one of this machine.
     """
     try:
         import uvicorn
@@ -86,10 +88,23 @@ def bound_server(
         timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
     )
     try:
-        listener = config.bind_socket()
-        # asyncio sets this option only on sockets that it creates; without the option, responses wait 40 ms for an ACK
-        listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        listener = _bound(host, port)
     except BaseException:
         service.close()
         raise
     return Server(config), listener
+
+
+def _bound(host: str, port: int) -> socket:
+    """A socket bound to an address, as `uvicorn.Config.bind_socket` makes it, but an error does not end the process."""
+    listener = socket(AF_INET6 if ":" in host else AF_INET)
+    try:
+        listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        # asyncio sets this option only on sockets that it creates; without the option, responses wait 40 ms for an ACK
+        listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise OSError(f"cannot listen at {host}, port {port} ({reason}): name another --port or --host") from error
+    return listener
