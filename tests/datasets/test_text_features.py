@@ -63,6 +63,17 @@ def test_numbers_stay_numbers(tmp_path):
     assert read_data(path, categorical=["brand"]).categories == {}
 
 
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_text_in_parquet_is_text_even_if_it_looks_like_numbers(tmp_path, kind):
+    codes = pandas.Series(["01", "1", "01", "1.0", "1", "1"], dtype=kind)
+    path = written(tmp_path / "data.parquet", brand=codes)
+    convert_to_cache(path, tmp_path / "data.rsd", categorical=["brand"])
+    for data in (read_data(path, categorical=["brand"]), RankingData.load(tmp_path / "data.rsd")):
+        assert data.categories == {"brand": ["01", "1", "1.0"]}
+        assert texts_of(data) == codes.to_list()
+    assert read_data(path, categorical={"brand": ["a"]}).categories == {"brand": ["a", "01", "1", "1.0"]}
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_missing_texts(tmp_path, suffix):
     path = written(tmp_path / f"data{suffix}", brand=["b", None, "a", "b", None, "b"])

@@ -68,9 +68,9 @@ def read_data(
     categorical : sequence of str or int, or mapping of str to list of str, default ()
         Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Each text becomes its
         position in ``categories`` of the data, which lists the texts of each such feature in alphabetical order. A
-        column of numbers stays as it is. A mapping, such as ``categories_`` of an additive model, gives the known texts
-        of each feature by its name; new texts come after them.
-        Names that the file does not have are ignored.
+        column of numbers stays as it is; so does a column of CSV or TSV whose texts are all numbers. A mapping, such as
+        ``categories_`` of an additive model, gives the known texts of each feature by its name; new texts come after
+        them. Names that the file does not have are ignored.
     **options
         Options of `read_letor` for text. ``dtype`` is also used for Parquet (None: as in the file), CSV and TSV (None:
         float64); others are ignored there.

@@ -104,7 +104,7 @@ def read_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> It
     how: dict[str, Any] = {"buffer_size": 1 << 16, "pre_buffer": False}
     with open(path, "rb") as handle, _reading(pa, name), pa.parquet.ParquetFile(handle, **how) as file:
         info, known = _contents(pa, file, name, columns)
-        known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
+        known = _with_categories(pa, file, known)
         dtype = dtype if info.get("sparse") else _dense_type(pa, file, known, columns, dtype)
         row = 0
         for batch in file.iter_batches(batch_size=_STREAM_ROWS):
@@ -143,7 +143,7 @@ def _read_columns(
     pa: ModuleType, file: "pa.parquet.ParquetFile", name: str, columns: Columns, dtype: DTypeLike | None
 ) -> dict[str, Any]:
     info, known = _contents(pa, file, name, columns)
-    known = known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts))
+    known = _with_categories(pa, file, known)
     others = file.read([column for column in (known.label, known.qid, known.docid) if column is not None])
     labels = np.zeros(file.metadata.num_rows) if known.label is None else known.labels(pa, others, 0)
     fields: dict[str, Any] = {"y": labels, **known.ids(pa, others, 0)}
@@ -182,6 +182,12 @@ def _contents(
     return info, replace(known, texts=texts, categories=categories)
 
 
+def _with_categories(pa: ModuleType, file: "pa.parquet.ParquetFile", known: Table) -> Table:
+    """A copy of ``known`` with the categories of the file."""
+    texts = [name for name in known.texts if _is_text(pa, file.schema_arrow.field(name).type)]
+    return known.with_categories(pa, file.iter_batches(batch_size=_ROWS, columns=known.texts), texts)
+
+
 def _refuse_lists(pa: ModuleType, schema: "pa.Schema", known: Table) -> None:
     """Raise DataError if a feature has several values in a row."""
     for column in known.features:
@@ -195,6 +201,11 @@ def _refuse_lists(pa: ModuleType, schema: "pa.Schema", known: Table) -> None:
 
 def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+
+
+def _is_text(pa: ModuleType, kind: "pa.DataType") -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _check_rows(n_rows: int, file: "pa.parquet.ParquetFile") -> None:

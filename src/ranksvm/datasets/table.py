@@ -1,7 +1,7 @@
 """Tables with named columns, as in Parquet and CSV files: the role of each column, and its values."""
 
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
@@ -161,10 +161,11 @@ class Table:
                     "read it with dtype=numpy.float64",
                 )
 
-    def with_categories(self, pa: ModuleType, parts: Iterable["Rows"]) -> "Table":
+    def with_categories(self, pa: ModuleType, parts: Iterable["Rows"], texts_by_type: Collection[str] = ()) -> "Table":
         """A copy with the categories in ``parts`` of the file: known texts first, the others in alphabetical order.
 
-        A column counts as numeric if all of its texts are numbers, and none of them is a known text.
+        A column counts as numeric if all of its texts are numbers, none of them is a known text, and the column is not
+        one of ``texts_by_type``, whose type in the file is text.
         """
         if not self.texts:
             return self
@@ -177,7 +178,7 @@ class Table:
         for name, texts in found.items():
             known = self.categories.get(name, [])
             new = sorted(texts.difference(known, self.missing_texts))
-            if not texts.isdisjoint(known) or not _are_numbers(pa, new):
+            if name in texts_by_type or not texts.isdisjoint(known) or not _are_numbers(pa, new):
                 categories[name] = [*known, *new]
         return replace(self, categories=categories)
 
