@@ -222,8 +222,9 @@ def cross_validate(
         As in `ranksvm.metrics.evaluate`. Pairs have only the metric ``pairwise_accuracy``, and censored times only
         ``concordance_index``; for them, this metric is the default.
     cv : int, splitter, or iterable of (train, test), default 5
-        Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``; or row numbers. With pairs, the
-        numbers in a split are numbers of pairs.
+        Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``, whose ``groups`` are not the query
+        ids, but numbers of the queries, from 0, in the order in which they first appear; or row numbers. With pairs,
+        the numbers in a split are numbers of pairs.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     sample_weight : array-like of shape (n_rows,), optional
