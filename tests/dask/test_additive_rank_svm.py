@@ -12,7 +12,7 @@ from ranksvm import AdditiveRankSVM
 from ranksvm.additive import bins
 from ranksvm.dask import DaskAdditiveRankSVM
 from ranksvm.dask.backend import DaskBackend
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 
 pytestmark = pytest.mark.usefixtures("client")
 
@@ -178,3 +178,22 @@ def test_options(data, values):
         DaskAdditiveRankSVM(solver="dual").fit(cut(values), cut(data.y), qid=cut(data.qid))
     ranker = DaskAdditiveRankSVM(C=C, warm_start=True).fit(cut(values), cut(data.y), qid=cut(data.qid))
     assert ranker.fit(cut(values), cut(data.y), qid=cut(data.qid)).n_iter_ == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"y": np.zeros(600)},
+        {"query_weight": np.zeros(600)},
+        {"sample_weight": np.zeros(600)},
+        {"event": np.zeros(600, dtype=bool)},
+        {"y": None, "pairs": [[0, 1], [2, 3]], "pair_weight": [0.0, 0.0]},
+    ],
+    ids=["labels", "query_weight", "sample_weight", "event", "pair_weight"],
+)
+def test_data_without_comparable_pairs_are_refused(data, values, arguments):
+    given = {"y": data.y, "qid": data.qid} | arguments
+    with pytest.raises(NoComparablePairsError):
+        AdditiveRankSVM().fit(values, **given)
+    with pytest.raises(NoComparablePairsError, match="No comparable pair"):
+        DaskAdditiveRankSVM().fit(cut(values), **given)

@@ -411,6 +411,11 @@ def test_mistakes_in_the_arguments(data, parts_of, tmp_path):
         fit([str(tmp_path / "absent.txt")])
     with pytest.raises(NoComparablePairsError):
         fit(X, da.zeros_like(y), qid=qid)
+    with pytest.raises(DataError, match="y='bm25' names a column, but X is not a dask DataFrame"):
+        fit(X, "bm25", qid=qid)
+    frame = dd.from_dask_array(X, columns=["bm25", *"abcde"])
+    with pytest.raises(DataError, match=r"sample_weight='bm25': only qid may name(?s:.*)sample_weight=X\['bm25'\]"):
+        fit(frame, y, qid=qid, sample_weight="bm25")
     with pytest.raises(OptionError, match="memory_limit='1GB' is for rows of one process"):
         DaskRankSVM(memory_limit="1GB").fit(X, y, qid=qid)
     with pytest.raises(OptionError, match="'per_query' needs queries"):

@@ -24,10 +24,10 @@ from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
 from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV, Setting
 from ranksvm.estimators.base.arguments import Interactions, Monotone
-from ranksvm.estimators.base.choosing_ranker import Choice
+from ranksvm.estimators.base.choosing_ranker import Choice, naming_fold
 from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.estimators.path import solve_along
-from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import additive_problem
 from ranksvm.fits.additive_levels import AdditiveLevels
 from ranksvm.fits.additive_options import AdditiveOptions
@@ -388,13 +388,13 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         """Choose the hyper-parameters by cross-validation, with folds of the queries or of listed pairs."""
         columns = []
         for number, (train, test) in enumerate(self._splits(choosing)):
-            fold = self._fold(choosing, options, train)
+            with naming_fold(number):
+                fold = self._fold(choosing, options, train)
             try:
                 found = []
                 for setting in settings:
-                    problem = model._problem(fold, options, setting)
-                    if fold.made[0].weight <= 0.0:
-                        raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
+                    with naming_fold(number):
+                        problem = model._problem(fold, options, setting)
                     functions = [problem.function(result.w) for _, result in solve_along(problem, Cs)]
                     found.append(choosing.on_fold(functions, test))
             finally:

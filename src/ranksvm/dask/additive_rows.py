@@ -18,9 +18,10 @@ from ranksvm.additive.bins import (
 )
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.preparation import DescribeRows, Prepared, parts_of_rows
+from ranksvm.dask.preparation import DescribeRows, Prepared, parts_of_rows, refuse_no_pairs
 from ranksvm.dask.rows import Columns, Rows
 from ranksvm.data import frames
+from ranksvm.exceptions import NoComparablePairsError
 from ranksvm.fits.additive_levels import AdditiveLevels, categorical_and_signs, feature_scales
 from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.additive_partitioned import SAMPLE_ROWS
@@ -89,6 +90,7 @@ class AdditiveRows:
         term = PartitionedTerm(backend, options.loss, self._n_threads, **known)
         self._parts = backend.parts  # later calls share the codes of these parts
         self.made.append(term)
+        refuse_no_pairs(term)
         return term
 
     def close(self) -> None:
@@ -143,10 +145,17 @@ def levels_on_cluster(
     -------
     AdditiveLevels
         The levels.
+
+    Raises
+    ------
+    NoComparablePairsError
+        When no row has a positive weight.
     """
     categorical, signs = categorical_and_signs(options, n_features, feature_names)
     sizes, found_missing = zip(*cluster.results(cluster.mapped(_counted, rows, n_features)), strict=True)
     ends = np.cumsum(sizes)
+    if not ends[-1]:
+        raise NoComparablePairsError("No comparable pair: there are no rows of positive weight.")
     places = quantile_rows(int(ends[-1]))
     owned = np.split(places, np.searchsorted(places, ends[:-1]))
     starts = ends - np.array(sizes)

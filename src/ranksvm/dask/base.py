@@ -21,12 +21,19 @@ from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, lazy_metric, lazy_scores
 from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts, input_parts
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
-from ranksvm.dask.preparation import DescribeRows, Prepared, fit_arguments, parts_of_rows, prepared_rows
+from ranksvm.dask.preparation import (
+    DescribeRows,
+    Prepared,
+    fit_arguments,
+    parts_of_rows,
+    prepared_rows,
+    refuse_no_pairs,
+)
 from ranksvm.dask.rows import Columns
 from ranksvm.data import Preferences
 from ranksvm.device.names import device_complaint
 from ranksvm.estimators.base.ranker import SCORE_METRIC, check_is_fitted, linear_options
-from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, OptionError
+from ranksvm.exceptions import ClusterError, DataError, OptionError
 from ranksvm.fits.evaluation import (
     decided_metrics,
     names_of_sets,
@@ -271,11 +278,7 @@ class DaskRanker(BaseEstimator):
         backend.put(parts_of_rows(cluster, prepared, *how))
         kind = PartitionedTerm if checkpoint is None else CheckpointedTerm
         term = kind(backend, loss_of(self.loss, self.huber_width), effective_n_jobs(self.n_jobs))
-        if term.weight <= 0.0:
-            raise NoComparablePairsError(
-                f"No comparable pair in {term.n_rows} rows and {term.n_queries} queries: ranking needs two documents "
-                "of one query with different labels and positive weights."
-            )
+        refuse_no_pairs(term)
         return term
 
     def _evaluation_sets(

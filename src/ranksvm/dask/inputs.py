@@ -281,6 +281,8 @@ def _aligned_parts(
     if isinstance(values, _Cut):
         return values.blocks
     if isinstance(values, str):
+        if is_dask_frame(X):
+            raise DataError(f"{name}={values!r}: only qid may name a column of X. Give {name}=X[{values!r}] instead.")
         raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
     sized_X = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
     if not dask.is_dask_collection(values):

@@ -17,7 +17,8 @@ from ranksvm.dask.listed_pairs import Listed, part_of_pairs
 from ranksvm.dask.rows import ROW, Columns, Report, Rows, part_of, together
 from ranksvm.dask.whole_queries import whole_parts
 from ranksvm.data import Preferences, frames
-from ranksvm.exceptions import ClusterError, DataError, RankSVMError
+from ranksvm.exceptions import ClusterError, DataError, NoComparablePairsError, RankSVMError
+from ranksvm.terms.parts.term import PartitionedTerm
 
 if TYPE_CHECKING:
     from dask.typing import Key
@@ -33,6 +34,7 @@ __all__ = [
     "on_workers",
     "parts_of_rows",
     "prepared_rows",
+    "refuse_no_pairs",
     "reports_of",
 ]
 
@@ -153,6 +155,15 @@ def parts_of_rows(
         return cluster.mapped(part_of_pairs, prepared.rows, listed, weighting, n_features, in_place)
     how = selection, weighting, prepared.largest_label, n_features, in_place
     return cluster.mapped(part_of, prepared.rows, *how)
+
+
+def refuse_no_pairs(term: PartitionedTerm) -> None:
+    """Raise NoComparablePairsError if a loss has no pair of positive weight."""
+    if term.weight <= 0.0:
+        raise NoComparablePairsError(
+            "No comparable pair of positive weight: ranking needs two documents of one query with different labels, or "
+            "listed pairs."
+        )
 
 
 def on_workers(cluster: Cluster, listed: Listed) -> Future:

@@ -19,14 +19,14 @@ from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut
 from ranksvm.dask.inputs import InputParts
 from ranksvm.dask.listed_pairs import part_of_pairs
-from ranksvm.dask.preparation import Prepared, on_workers
+from ranksvm.dask.preparation import Prepared, on_workers, refuse_no_pairs
 from ranksvm.dask.rows import Rows, hashes_of
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.base.arguments import Monotone
+from ranksvm.estimators.base.choosing_ranker import naming_fold
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
-from ranksvm.exceptions import NoComparablePairsError
 from ranksvm.fits.options import LinearOptions, loss_of
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.fits.problem import interruptible_if
@@ -310,8 +310,8 @@ class DaskRankSVMCV(DaskChoosingRanker):
                 columns = []
                 for number, (train, test) in enumerate(self._splits(choosing)):
                     fold = self._fold_term(choosing.cluster, choosing.prepared, term, train)
-                    if fold.weight <= 0.0:
-                        raise NoComparablePairsError(f"training part of fold {number + 1}: no comparable pair.")
+                    with naming_fold(number):
+                        refuse_no_pairs(fold)
                     coefs = [solution.w for solution in self._solve(fold, options, Cs, None)]
                     columns.append(choosing.on_fold(coefs, test))
                 scores = np.array(columns).T

@@ -67,7 +67,7 @@ FoldFactory = Callable[[], tuple[Any, HeldOutData]]
 
 
 @contextmanager
-def _naming_fold(number: int) -> Iterator[None]:
+def naming_fold(number: int) -> Iterator[None]:
     """Name the fold (``number`` counts from 0) in the error for a training part without pairs."""
     try:
         yield
@@ -398,11 +398,11 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         found: list[list[list[Evaluation]]] = [[[] for _ in Cs] for _ in settings]
         steps = Steps(len(settings) * len(Cs) * len(folds))
         for number, make_fold in enumerate(folds):
-            with _naming_fold(number):
+            with naming_fold(number):
                 fold, held_out = make_fold()
             name = f"fold {number + 1}"
             for place, setting in enumerate(settings):
-                with _naming_fold(number):  # for data in a file, the pairs are found only here
+                with naming_fold(number):  # for data in a file, the pairs are found only here
                     problem = self._problem(fold, options, setting, len(Cs))
                 where = f"{name} of {len(folds)}"
                 if isinstance(held_out, FileRows):
