@@ -132,7 +132,7 @@ def test_forgetting_keeps_the_ranking_and_makes_room(options, gamma):
         Q = np.eye(4) + 0.25 * (P - np.eye(4))
         factor = np.linalg.norm(0.25 * np.linalg.solve(Q, P @ w)) / np.linalg.norm(w)
         assert 0.25 <= factor < 1.0
-    assert ranker.forget(0.25) is ranker
+    assert ranker.forget(np.float32(0.25)) is ranker
     np.testing.assert_allclose(ranker.coef_, factor * w, rtol=1e-6)
     after = ranker.rank(data.X, qid=data.qid)
     assert all(np.array_equal(before[query], after[query]) for query in before)

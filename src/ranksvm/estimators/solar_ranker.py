@@ -5,6 +5,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 import ranksvm._compiled.online as online
+from ranksvm._util.checks import is_number
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import RandomState
 from ranksvm.estimators.base.arguments import MetricsLike
@@ -184,7 +185,7 @@ class SOLARRanker(OnlineRanker):
         >>> bool((ranker.forget(0.25).coef_ == 0.25 * before).all())
         True
         """
-        if isinstance(keep, bool) or not isinstance(keep, int | float) or not 0.0 <= keep <= 1.0:
+        if not is_number(keep) or not 0.0 <= keep <= 1.0:
             raise OptionError(f"keep must be between 0 and 1, got {keep!r}.")
         if self.average:
             raise OptionError("with average=True the model is the mean of past weights, which cannot forget.")
