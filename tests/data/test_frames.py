@@ -129,6 +129,24 @@ def test_frames_that_cannot_be_read():
         RankSVM().fit(pd.DataFrame(np.eye(5), columns=list("aabcd")), Y, qid=QID)
 
 
+def test_frames_of_dask_are_refused():
+    dataframe = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(np.eye(5)[:, :2], columns=["a", "b"])
+    lazy = dataframe.from_pandas(frame, npartitions=2)
+    with pytest.raises(DataError, match=r"X is a dask DataFrame: pass X.compute\(\), or fit it"):
+        RankSVM().fit(lazy, Y, qid=QID)
+    with pytest.raises(DataError, match="X is a dask DataFrame"):  # as an array its columns could be in another order
+        RankSVM().fit(frame, Y, qid=QID).predict(lazy[["b", "a"]])
+
+
+def test_relations_of_duckdb_are_refused():
+    duckdb = pytest.importorskip("duckdb")
+    with pytest.raises(
+        DataError, match=r"X is of type duckdb.DuckDBPyRelation, which holds no data yet: convert it to"
+    ):
+        RankSVM().fit(duckdb.sql("SELECT 1.0 AS a"), [1], qid=[1])
+
+
 def test_without_narwhals_the_message_says_what_to_install(monkeypatch):
     frame = pl.DataFrame({"a": [1.0] * 5})
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)

@@ -109,7 +109,15 @@ def is_frame(X: object) -> TypeGuard[DataFrame]:
         raise DataError("X is a LazyFrame, which holds no data yet: pass X.collect().")
     if not hasattr(X, "columns") or isinstance(X, np.ndarray) or is_sparse(X):
         return False
-    return _narwhals().dependencies.is_into_dataframe(X)
+    nw = _narwhals()
+    if nw.dependencies.is_into_dataframe(X):
+        return True
+    if nw.dependencies.is_dask_dataframe(X):
+        raise DataError("X is a dask DataFrame: pass X.compute(), or fit it with the estimators in ranksvm.dask.")
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
+        raise DataError(f"X is of type {kind}, which holds no data yet: convert it to pandas, polars or pyarrow.")
+    return False
 
 
 def _frame(X: object) -> "nw.DataFrame":
