@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -107,12 +108,20 @@ def test_low_rank_rankers_ask_for_qid_only(data):
     requests = model.get_metadata_routing()
     assert requests.fit.requests["qid"] is True
     assert not {"sample_weight", "query_weight", "propensity", "event"} & set(requests.fit.requests)
-    asked = {name for name, request in requests.score.requests.items() if request}
-    assert asked == {"qid", "sample_weight", "event"}
+    assert {name for name, request in requests.score.requests.items() if request} == {"qid"}
     pipeline = make_pipeline(StandardScaler(), model).fit(data.X, data.y, qid=data.qid)
     X = StandardScaler().fit_transform(data.X)
     by_hand = FactorizedRankSVM(C=0.1, random_state=0).fit(X, data.y, qid=data.qid)
     np.testing.assert_array_equal(pipeline.predict(data.X), by_hand.predict(X))
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("ranker", [RegularizedRankSVM(), SOLARRanker(random_state=0)])
+@pytest.mark.parametrize("name", ["sample_weight", "event"])
+def test_what_fit_does_not_use_is_refused_by_searches(data, ranker, name):
+    search = GridSearchCV(ranker, {"C": [0.1]}, cv=QueryKFold(2))
+    with pytest.raises(UnsetMetadataPassedError, match=name):
+        search.fit(data.X, data.y, qid=data.qid, **{name: np.ones(data.n_rows)})
 
 
 @pytest.mark.usefixtures("routing")

@@ -53,6 +53,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
     evals_result_: dict[str, dict[str, list[float]]]
 
     __metadata_request__fit: ClassVar = dict.fromkeys(("sample_weight", "query_weight", "propensity", "event"), UNUSED)
+    # requests of `score` alone would hide that `fit` does not use these
+    __metadata_request__score: ClassVar = {"sample_weight": None, "event": None}
 
     def dual_coef(
         self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None = None, *, group: ArrayLike | None = None

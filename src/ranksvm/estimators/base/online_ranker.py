@@ -83,6 +83,8 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     best_score_: float | None
 
     __metadata_request__fit: ClassVar = {"sample_weight": UNUSED, "event": UNUSED}
+    # requests of `score` alone would hide that `fit` does not use these
+    __metadata_request__score: ClassVar = {"sample_weight": None, "event": None}
     __metadata_request__partial_fit: ClassVar = _ROUTED
 
     # -- learning ----------------------------------------------------------------------------------------------------

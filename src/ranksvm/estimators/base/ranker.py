@@ -104,7 +104,7 @@ class Ranker:
         "propensity": True,
         "event": True,
     }
-    __metadata_request__score: ClassVar = {"qid": True, "sample_weight": True, "event": True}
+    __metadata_request__score: ClassVar[dict[str, bool | None]] = {"qid": True, "sample_weight": True, "event": True}
 
     def predict(self, X: MatrixLike) -> np.ndarray:
         """Score of each document; a higher score means a better rank.
