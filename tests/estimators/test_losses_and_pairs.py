@@ -171,6 +171,18 @@ def test_the_model_ranks_and_scores_as_one_from_labels_does():
     assert chosen.C_ in (0.01, 0.1)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "Int64", "UInt8"])
+def test_pairs_in_columns_of_pandas(dtype):
+    pandas = pytest.importorskip("pandas")
+    X, pairs = np.arange(8.0).reshape(4, 2) ** 2, np.array([[3, 0], [1, 2]])
+    frame = pandas.DataFrame(pairs, columns=["preferred", "other"]).astype(dtype)
+    found = RankSVM().fit(X, pairs=frame)
+    np.testing.assert_array_equal(found.coef_, RankSVM().fit(X, pairs=pairs).coef_)
+    frame.iloc[1, 0] = None
+    with pytest.raises(DataError, match="row numbers must be whole numbers"):
+        RankSVM().fit(X, pairs=frame)
+
+
 PAIRS = np.array([[0, 1]])
 
 

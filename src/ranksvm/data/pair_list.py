@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._compiled.pair_list import ListArrays
+from ranksvm._util.checks import is_integer
 from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pairs import SAMPLE_QUERIES, PairWeights, check_total, choose_queries
 from ranksvm.data.queries import Queries
@@ -374,6 +375,8 @@ def row_numbers(pairs: ArrayLike, queries: Queries) -> tuple[np.ndarray, np.ndar
     if given.ndim != 2 or given.shape[1] != 2:
         cure = " Pass np.column_stack(pairs)." if given.ndim == 2 and given.shape[0] == 2 else ""
         raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.{cure}")
+    if given.dtype == object and all(map(is_integer, given.reshape(-1))):  # from columns of Int64 in pandas
+        given = given.astype(np.int64)
     if not np.issubdtype(given.dtype, np.integer):
         raise DataError(f"pairs holds {given.dtype} values: row numbers must be whole numbers.")
     preferred, other = given[:, 0].astype(np.int64), given[:, 1].astype(np.int64)
