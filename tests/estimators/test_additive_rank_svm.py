@@ -169,6 +169,14 @@ def test_bounds_without_interactions():
     assert model.interaction_bounds_.argmax() == 4  # the pair (0, 5)
 
 
+def test_interactions_in_an_array():
+    X, y, qid = curved()
+    listed = AdditiveRankSVM(C=0.1, interactions=[(0, 5), (1, 3)])
+    array = AdditiveRankSVM(C=0.1, interactions=np.array([[0, 5], [1, 3]]))
+    np.testing.assert_array_equal(array.fit(X, y, qid=qid).predict(X), listed.fit(X, y, qid=qid).predict(X))
+    assert array.path(X, y, qid=qid, Cs=[0.1]).models[0].interactions_.tolist() == [[0, 5], [1, 3]]
+
+
 def test_the_number_of_interactions_is_chosen_on_validation_data():
     X, y, qid = curved(150)
     Z, v, q = curved(80, seed=3)

@@ -164,7 +164,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     ) -> tuple[AdditiveRankSVM, int]:
         assert isinstance(options, AdditiveOptions)
         levels: AdditiveLevels = prepared.described
-        if self.interactions == "auto" and not held_out:
+        if isinstance(self.interactions, str) and not held_out:
             raise OptionError("interactions='auto' chooses their number on validation data: give eval_set=[(X, y)].")
         n_queries = prepared.n_queries
         prepare_again = partial(prepared_rows, cluster, inputs, prepared.n_partitions)

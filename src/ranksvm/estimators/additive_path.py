@@ -61,11 +61,10 @@ def additive_path(estimator: Any, X: Any, y: Any, Cs: Any, default_cs: np.ndarra
     AdditivePath
         The models.
     """
-    if estimator.interactions == "auto" or (is_integer(estimator.interactions) and estimator.interactions > 0):
-        raise OptionError(
-            f"interactions={estimator.interactions!r} are chosen for one C: for a path, list the pairs of features."
-        )
     options, values = additive_options(estimator), np.sort(c_values(default_cs if Cs is None else Cs))
+    given_pairs = estimator.interactions
+    if isinstance(given_pairs, str) or (is_integer(given_pairs) and given_pairs > 0):
+        raise OptionError(f"interactions={given_pairs!r} are chosen for one C: for a path, list the pairs of features.")
     base = type(estimator)(**estimator.get_params(deep=False))
     with overflow_refused():
         arguments = TrainingArguments(X, y, **given)
@@ -75,7 +74,7 @@ def additive_path(estimator: Any, X: Any, y: Any, Cs: Any, default_cs: np.ndarra
         names = getattr(base, "feature_names_in_", None)
         data = additive_training_set(arguments, options, names)
         problem = additive_problem(data, options)
-        if not is_integer(estimator.interactions):
+        if not is_integer(given_pairs):
             problem = problem.with_pairs(problem.listed_pairs())
         models, spreads = [], []
         for C, result in solve_along(problem, values):

@@ -298,7 +298,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = additive_options(self)
-        if self.interactions == "auto" and eval_set is None:
+        if isinstance(self.interactions, str) and eval_set is None:
             raise OptionError(
                 "interactions='auto' chooses their number on validation data: give eval_set=[(X, y)], or use "
                 "AdditiveRankSVMCV."

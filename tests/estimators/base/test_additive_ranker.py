@@ -199,6 +199,8 @@ def test_edits_that_are_refused(model, data):
         model.edit_shape(1, ["low", "high"])
     with pytest.raises(DataError, match="not the data"):
         model.edit_shape(1, [0.0, 1.0], X[:150], y[:150], qid=qid[:150])
+    with pytest.raises(DataError, match="X is given without y or pairs"):
+        model.edit_shape(1, [0.0, 1.0], X, qid=qid)
     flat = AdditiveRankSVM(step_weight=0.0).fit(X, y, qid=qid)
     with pytest.raises(OptionError, match="step at level 1"):
         flat.edit_shape(1, [0.0, 1.0])

@@ -301,6 +301,8 @@ class AdditiveRanker(Ranker):
         now = {"feature": number, "objective": self.objective_, "duality_gap": self.duality_gap_}
         edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
         if X is not None:
+            if y is None and pairs is None:
+                raise DataError("edit_shape: X is given without y or pairs, and the objective needs all training data.")
             rows = self._host_features(X)
             training = TrainingArguments(
                 rows,
