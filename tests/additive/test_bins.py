@@ -55,9 +55,31 @@ def test_codes_are_the_levels_of_the_definition(max_bins, dtype, monkeypatch):
 
 def test_a_feature_with_few_values_has_a_level_for_each():
     bins = feature_bins(columns(), 32)
-    assert bins[1].cuts.tolist() == [1.0]
+    assert bins[1].cuts.tolist() == [0.5]
     assert bins[2].n_levels == 1
     assert bins[5].n_levels == 30
+
+
+@pytest.mark.parametrize("kinds", [(np.float32, np.float64), (np.float64, np.float32)])
+@pytest.mark.parametrize("max_bins", [4, 32])
+def test_round_off_of_values_changes_no_level(kinds, max_bins):
+    texts = [f"{number / 10:.1f}" for number in np.random.default_rng(0).integers(-30, 30, 500)]
+    X, rounded = (np.array(texts, dtype=kind)[:, None] for kind in kinds)
+    bins = feature_bins(X, max_bins)
+    np.testing.assert_array_equal(codes_of(bins, rounded), codes_of(bins, X))
+
+
+def test_neighboring_floats_have_a_level_each():
+    values = [1.0, np.nextafter(1.0, 2.0), -np.finfo(float).max, np.finfo(float).max]
+    X = np.array(values)[:, None]
+    assert codes_of(feature_bins(X, 4), X)[:, 0].tolist() == [1, 2, 0, 3]
+
+
+def test_cuts_rounded_to_float32_tell_neighboring_float32_apart():
+    values = 1.0 + np.arange(6, dtype=np.float32) * np.finfo(np.float32).eps
+    (bins,) = feature_bins(values[:, None], 32)
+    levels = np.searchsorted(bins.cuts.astype(np.float32), values, side="right")
+    assert levels.tolist() == list(range(6))
 
 
 def test_levels_have_about_equal_shares():

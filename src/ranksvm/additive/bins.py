@@ -61,7 +61,7 @@ class FeatureBins:
     Parameters
     ----------
     cuts : ndarray of float64, shape (n_cuts,)
-        The cuts, ascending: each is a value of the training data.
+        The cuts, ascending: each is in the middle between two neighboring values of the training data.
     missing : bool
         Whether missing values (NaN) have a level.
     categories : ndarray of float64, shape (n_categories,), or None
@@ -170,8 +170,9 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
     shares of the rows. But a value whose share is larger than that counts as if it just filled one level, so that the
     other values are spread over the other levels; it may share its level with neighboring values. Quantiles are exact
-    for up to 65,536 rows; for more they are computed from that many evenly spaced rows. An increasing transformation of
-    a feature changes no level.
+    for up to 65,536 rows; for more they are computed from that many evenly spaced rows. Cuts lie in the middle between
+    two values, so that round-off (of float64 to float32, for instance) changes no level. An increasing transformation
+    of a feature changes no level of the data that it is computed from.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def described_sample(
             means = np.full(bins.n_levels, mean[j])
             means[1 : 1 + len(kept)] = values[starts[kept]]
             return bins, means
-        bins = FeatureBins(values[cuts].astype(np.float64), bool(missing[j]))
+        bins = FeatureBins(_between(values[cuts - 1], values[cuts]), bool(missing[j]))
         means = np.full(bins.n_levels, mean[j])
         if len(values):
             first = np.append(0, cuts)
@@ -551,6 +552,18 @@ def _sort(columns: np.ndarray) -> None:
         columns.sort(axis=1)
     else:
         coded.sort_rows(columns)
+
+
+def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Numbers in the middle between low and high ones; the high one if the middle is not above the low one in float32.
+
+    Trees of XGBoost compare numbers in float32.
+    """
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    middle = low + (high / 2.0 - low / 2.0)
+    with np.errstate(over="ignore"):
+        above = middle.astype(np.float32) > low.astype(np.float32)
+    return np.where(above, middle, high)
 
 
 def _distinct(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

@@ -13,8 +13,8 @@ __all__ = ["LOWEST", "Axis", "ScalerOffset", "Table", "tables_of"]
 
 # A cut that every value reaches, except missing ones: comparisons with NaN are false.
 LOWEST = -float(np.finfo(np.float64).max)
-# An exported model rounds scaled features in another way than scikit-learn. Each cut is a value of the training data,
-# which might then be below the cut. So cuts are lowered by this many units of round-off.
+# An exported model rounds scaled features in another way than scikit-learn. A value of the training data that is close
+# to a cut might then be below it. So cuts are lowered by this many units of round-off.
 ROUND_OFF = 16.0
 # Scaling in float32 is wrong by two units at most. More would lower cuts beyond the next smaller value of the data.
 ROUND_OFF_FLOAT32 = 3.0

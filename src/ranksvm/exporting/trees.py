@@ -91,8 +91,8 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 def float32_function(request: Request, engine: str) -> Additive:
     """The function of unscaled features for an engine that compares float32.
 
-    The scores of this function replace those of the self-test. A value of the training data that equals a cut still
-    equals it after both are rounded.
+    The scores of this function replace those of the self-test. A value that is not below a cut is not below it
+    after both are rounded, either.
 
     Parameters
     ----------

@@ -485,8 +485,9 @@ def _bars(ax: "Axes", x: np.ndarray, shares: np.ndarray, width: float, largest: 
 
 def _has_one_value_a_level(shape: Shape) -> bool:
     """Whether each level of a feature is one value."""
-    n = shape.bins.n_steps + 1
-    return bool((shape.means[:n] == shape.ends[:-1]).all())
+    x = shape.means[: shape.bins.n_steps + 1]
+    ends = np.concatenate([x[:1], (x[:-1] + x[1:]) / 2.0, x[-1:]])
+    return bool(np.allclose(ends, shape.ends, rtol=0.0, atol=1e-12 * (shape.high - shape.low)))
 
 
 def _is_crowded(ends: np.ndarray) -> bool:
