@@ -133,7 +133,7 @@ def test_proxies_and_connections_of_clients(tmp_path, started):
 def test_keys_are_made_listed_and_revoked(tmp_path):
     store = tmp_path / "events.db"
     assert "no such file" in run("keys", store, code=1).output
-    assert "must not be empty" in run("keys", store, "--add", " ", code=2).output
+    assert "cannot name a key" in run("keys", store, "--add", " ", code=2).output
     assert "no keys" in run("keys", store).output
     made = json.loads(run("keys", store, "--add", "shop", "--json").stdout)
     assert made["key"].startswith("rsvm_")

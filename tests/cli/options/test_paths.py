@@ -110,7 +110,7 @@ def test_standard_input_is_data(folder, model):
     table = run("evaluate", "-", "--model", model, "-q", stdin=text).stdout.decode()
     assert table.startswith("standard input: 15 queries")
     assert run("evaluate", folder / "test.txt", "--scores", "-", "-q", stdin=scores).stdout
-    assert b"document" in run("explain", model, "-", "-q", stdin=text).stdout
+    assert b"spreads the scores" in run("explain", model, "-", "-q", stdin=text).stdout
     assert b"120" in run("info", "-", "-q", stdin=text).stdout
 
 
