@@ -185,7 +185,7 @@ def _check_expressible(target: Target, scoring: Scoring) -> None:
 
 
 def _expresses(target: Target, scoring: Scoring) -> bool:
-    """Whether the format has functions of scaled features such as that of the model."""
+    """Whether the format can compute scores as the model does, once the features are scaled."""
     if isinstance(scoring.function, Additive):
         return target.additive
     return target.kernels or isinstance(scoring.function, Linear)

@@ -189,7 +189,7 @@ def _test_of_view(request: Request, columns: list[int], table: str, view: str) -
     if request.query_scaling is not None:
         query = _quoted(request.query_column)
         part, named = f"WHERE {query} = (SELECT MIN({query}) FROM {table})", [query, *named]
-    # not all columns of the view: it has those of the subqueries that scale features
+    # a list of columns, because the view also has the columns of the subqueries that scale features
     return (
         f'WITH "tested rows" AS (SELECT {", ".join(named)}, "score" AS "score of the view" FROM {view} {part})\n'
         'SELECT COUNT(*) AS "rows", COUNT(*) - COUNT("score of the view") AS "without score",\n'
