@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import ranksvm
-from ranksvm import QueryKFold, RankSVM, RankSVMCV
+from ranksvm import QueryKFold, RankSVM, RankSVMCV, metrics
 from ranksvm.dask import DaskRankSVM, DaskRankSVMCV
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.exceptions import DataError, OptionError
@@ -170,3 +170,18 @@ def test_censored_times_in_evaluation_sets(data, parts_of):
     assert fit.evals_result_["valid_0"]["concordance_index"] == pytest.approx(values, rel=1e-12)
     with pytest.raises(DataError, match=r"give this set as \(X, time, event\)"):
         DaskRankSVM().fit(X, y, qid=qid, event=observed, eval_set=(X, y), eval_qid=qid)
+
+
+def test_err_has_the_scale_of_all_labels(data, parts_of):
+    labels = np.minimum(data.y, 1.0)
+    labels[0] = 4.0  # the highest grade is in one part
+    X, y, qid = parts_of(ranksvm.RankingData(data.X, labels, data.qid))
+    options = {"Cs": [1e-2], "tol": 1e-8, "cv": 3, "metric": "err"}
+    expected = RankSVMCV(**options).fit(data.X, labels, qid=data.qid)
+    np.testing.assert_allclose(DaskRankSVMCV(**options).fit(X, y, qid=qid).scores_, expected.scores_, rtol=1e-6)
+    sets = {"eval_set": (X, y), "eval_qid": qid, "eval_metric": "err"}
+    found = DaskRankSVM(C=0.01, tol=1e-8).fit(X, y, qid=qid, **sets).evals_result_["valid_0"]["err"]
+    ranker = RankSVM(C=0.01, tol=1e-8).fit(data.X, labels, qid=data.qid)
+    np.testing.assert_allclose(
+        found, metrics.evaluate(labels, ranker.predict(data.X), data.qid, "err").means["err"], rtol=1e-6
+    )

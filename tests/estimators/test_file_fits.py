@@ -377,3 +377,13 @@ def test_which_data_stay_in_their_file(tmp_path, monkeypatch):
     assert part.source is None
     data.X = np.asarray(data.X) + 1
     assert data.source is None
+
+
+def test_err_has_the_scale_of_all_labels(tmp_path):
+    data = made(tmp_path)
+    y = np.minimum(data.y, 1.0)
+    y[0] = 4.0  # the highest grade is in one block
+    RankingData(data.X, y, data.qid).save(tmp_path / "graded.rsd")
+    found = RankSVMCV(Cs=[0.01], cv=3, metric="err").fit(tmp_path / "graded.rsd")
+    expected = RankSVMCV(Cs=[0.01], cv=3, metric="err").fit(data.X, y, qid=data.qid)
+    np.testing.assert_allclose(found.scores_, expected.scores_, rtol=1e-4)

@@ -102,3 +102,13 @@ def test_errors(data, validation):
         RankSVMCV(CS, metric="kendall_tau").fit(
             data.X, data.y, qid=data.qid, eval_set=(validation.X, np.zeros(len(validation.y))), eval_qid=validation.qid
         )
+
+
+def test_err_has_the_scale_of_all_labels():
+    data = make_ranking(n_queries=12, n_docs=8, n_features=4, random_state=0)
+    y = np.minimum(data.y, 1.0)
+    y[np.argmax(data.qid == 5)] = 4.0  # the highest grade is in one fold
+    ranker = RankSVMCV(Cs=[0.01], metric="err", cv=3).fit(data.X, y, qid=data.qid)
+    for (train, test), value in zip(QueryKFold(3).split(data.X, qid=data.qid), ranker.scores_[0], strict=True):
+        scores = RankSVM(C=0.01).fit(data.X[train], y[train], qid=data.qid[train]).predict(data.X[test])
+        assert value == evaluate(y[test], scores, data.qid[test], "err", max_label=4)["err"]

@@ -119,3 +119,10 @@ def test_the_column_of_ids_is_that_of_the_model(column):
             ranker, frame, data.y, groups=data.qid, cv=GroupKFold(3), scoring=metrics.scorer("ndcg@10")
         )
         assert np.isfinite(values).all()
+
+
+def test_scale_of_err(data):
+    X, y, qid = data
+    model = RankSVM(C=0.01).fit(X, y, qid=qid)
+    expected = metrics.evaluate(y, model.predict(X), qid, "err@5", max_label=7)["err@5"]
+    assert metrics.scorer("err@5", max_label=7)(model, X, y, qid=qid) == expected

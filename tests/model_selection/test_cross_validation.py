@@ -286,3 +286,15 @@ def test_lightgbm(data):
     X, y, qid = data
     found = ranksvm.cross_validate(lightgbm.LGBMRanker(n_estimators=5, verbose=-1, n_jobs=1), X, y, qid=qid, cv=3)
     assert 0.0 < found.means["ndcg@10"] < 1.0
+
+
+def test_err_has_the_scale_of_all_labels():
+    data = ranksvm.make_ranking(n_queries=12, n_docs=8, n_features=4, random_state=0)
+    y = np.minimum(data.y, 1.0)
+    y[np.argmax(data.qid == 5)] = 4.0  # the highest grade is in one fold
+    found = cross_validate(RankSVM(C=0.01), data.X, y, qid=data.qid, cv=3, metrics="err", return_estimator=True)
+    for (_, test), model, value in zip(
+        QueryKFold(3).split(data.X, qid=data.qid), found.estimators, found.scores["err"], strict=True
+    ):
+        scores = model.predict(data.X[test])
+        assert value == metrics.evaluate(y[test], scores, data.qid[test], "err", max_label=4)["err"]

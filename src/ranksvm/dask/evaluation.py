@@ -22,7 +22,7 @@ from ranksvm.data.scores import linear_scores
 from ranksvm.data.validation import check_scores
 from ranksvm.exceptions import ClusterError
 from ranksvm.metrics import Convention, Metric, evaluate, evaluate_pairs, parse_metric
-from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, on_scale, only_metric
 from ranksvm.terms.parts.tree_sum import tree_sum
 
 if TYPE_CHECKING:
@@ -188,8 +188,13 @@ def evaluated(
     if listed is not None:
         found = cluster.mapped(sums_of_pairs, rows, list(models), on_workers(cluster, listed))
     else:
-        found = cluster.mapped(_evaluated, rows, list(models), list(metrics), convention, held_out)
+        scaled = on_scale(metrics, lambda: max(cluster.results(cluster.mapped(_highest_label, rows))))
+        found = cluster.mapped(_evaluated, rows, list(models), scaled, convention, held_out)
     return tree_sum(cluster.results(found), _plus)
+
+
+def _highest_label(rows: Rows) -> float:
+    return float(rows.y.max(initial=0.0))
 
 
 def _plus(a: list[dict[str, Sums]], b: list[dict[str, Sums]]) -> list[dict[str, Sums]]:

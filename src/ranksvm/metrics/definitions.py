@@ -30,6 +30,7 @@ __all__ = [
     "Recall",
     "ReciprocalRank",
     "metrics_at",
+    "on_scale",
     "only_metric",
     "parse_metric",
     "parse_metrics",
@@ -263,24 +264,28 @@ class ERR(AtCutoff):
     """Expected reciprocal rank: ``sum over r of 1/r R_r prod over s < r of (1 - R_s)``.
 
     A document stops the user with probability ``R = (2^y - 1) / 2^max_label``. ``max_label`` is the highest grade of
-    the scale: give it to `evaluate` to compare data sets; else it is the highest label present. If ties are averaged,
-    the value is the expected value over random orders of tied documents.
+    the scale: give it to compare data sets; else it is the highest label present. If ties are averaged, the value is
+    the expected value over random orders of tied documents.
 
     Parameters
     ----------
     cutoff : int, optional
         Last rank that counts; None: all ranks.
+    max_label : float, optional
+        Highest grade of the scale; None: the one that `evaluate` is given or finds.
 
     References
     ----------
     Chapelle, Metzler, Zhang and Grinspan, CIKM 2009.
     """
 
+    max_label: float | None = None
     label: ClassVar[str] = "err"
 
     def values(self, rankings: Rankings) -> np.ndarray:
         y = np.maximum(rankings.labels, 0.0)
-        stop = np.exp2(y - rankings.max_label) * -np.expm1(-np.log(2.0) * y)
+        highest = rankings.max_label if self.max_label is None else self.max_label
+        stop = np.exp2(y - highest) * -np.expm1(-np.log(2.0) * y)
         return rankings.expected_reciprocal_rank(stop, self.cutoff)
 
 
@@ -546,6 +551,29 @@ def metrics_at(metrics: Iterable[Metric], cutoffs: int | Iterable[int] | None) -
         else:
             found.append(metric)
     return list(dict.fromkeys(found))
+
+
+def on_scale(metrics: Iterable[Metric], highest: Callable[[], float]) -> list[Metric]:
+    """Metrics with the scale of all labels, for values on parts of the data, which may lack the highest grade.
+
+    Parameters
+    ----------
+    metrics : iterable of Metric
+        Metrics; only ERR depends on the scale.
+    highest : callable
+        Returns the highest label of all data; called only for ERR without a scale.
+
+    Returns
+    -------
+    list of Metric
+        The metrics, in their order.
+    """
+    return [
+        dataclasses.replace(metric, max_label=max(0.0, highest()))
+        if isinstance(metric, ERR) and metric.max_label is None
+        else metric
+        for metric in metrics
+    ]
 
 
 def only_metric(what: str, own: Metric, requested: Metric) -> Metric:

@@ -32,6 +32,8 @@ class RankingScorer:
         The metric.
     convention : Convention
         The convention.
+    max_label : float, optional
+        Highest grade of the scale, for ERR, as in `evaluate`.
 
     Examples
     --------
@@ -42,6 +44,7 @@ class RankingScorer:
 
     metric: Metric
     convention: Convention
+    max_label: float | None = None
 
     def __call__(
         self,
@@ -62,7 +65,8 @@ class RankingScorer:
             )
         ids = frames.column(X, qid) if isinstance(qid, str) and frames.has_column(X, qid) else qid
         scores = predict_scores(estimator, X, qid)
-        result = evaluate(y, scores, ids, self.metric, convention=self.convention, sample_weight=sample_weight)
+        rules: dict[str, Any] = {"convention": self.convention, "max_label": self.max_label}
+        result = evaluate(y, scores, ids, self.metric, sample_weight=sample_weight, **rules)
         return result.means[self.metric.name]
 
     def get_metadata_routing(self) -> "MetadataRequest":
@@ -116,7 +120,9 @@ def predict_scores(estimator: Any, X: MatrixLike, qid: ArrayLike) -> np.ndarray:
         return estimator.predict(X, qid=qid) if asks else estimator.predict(X)
 
 
-def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "default") -> RankingScorer:
+def scorer(
+    metric: str | Metric = "ndcg@10", *, convention: str | Convention = "default", max_label: float | None = None
+) -> RankingScorer:
     """A scorer of a metric, for ``GridSearchCV(..., scoring=...)`` and ``cross_val_score``.
 
     Parameters
@@ -125,6 +131,9 @@ def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "
         The metric.
     convention : str or Convention, default "default"
         The convention.
+    max_label : float, optional
+        Highest grade of the scale, for ERR; None: the highest label of the rows that are scored, which may differ
+        between folds.
 
     Returns
     -------
@@ -144,4 +153,4 @@ def scorer(metric: str | Metric = "ndcg@10", *, convention: str | Convention = "
     >>> bool(metrics.scorer("map")(ranker, data.X, data.y, qid=data.qid) > 0.8)
     True
     """
-    return RankingScorer(parse_metric(metric), convention_named(convention))
+    return RankingScorer(parse_metric(metric), convention_named(convention), max_label)

@@ -26,7 +26,7 @@ from ranksvm.data.queries import QID_FROM_GROUP, id_array
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics import Convention, Evaluation, Metric, evaluate, evaluate_pairs, parse_metrics
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric, parse_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, on_scale, only_metric, parse_metric
 from ranksvm.metrics.scorers import predict_scores
 from ranksvm.model_selection.splitters import QueryKFold
 
@@ -220,7 +220,8 @@ def cross_validate(
         (strata), or, if there is only one, the rows.
     metrics : str, Metric, or iterable of either, default ("ndcg@10",)
         As in `ranksvm.metrics.evaluate`. Pairs have only the metric ``pairwise_accuracy``, and censored times only
-        ``concordance_index``; for them, this metric is the default.
+        ``concordance_index``; for them, this metric is the default. ``err`` takes the highest label of all rows as the
+        highest grade in each fold.
     cv : int, splitter, or iterable of (train, test), default 5
         Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``, whose ``groups`` are not the query
         ids, but numbers of the queries, from 0, in the order in which they first appear; or row numbers. With pairs,
@@ -284,6 +285,7 @@ def cross_validate(
     listed = None if pairs is None else _Listed(pairs, pair_weight, queries)
     if listed is None:
         labels = _labels(y, n_rows)
+        parsed = on_scale(parsed, labels.max)
     elif y is not None or event is not None:
         raise DataError("y and event are for labels and times: give them, or pairs.")
     else:

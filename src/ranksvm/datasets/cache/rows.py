@@ -86,7 +86,7 @@ class FileRows:
         self._how: dict[str, Any] = {"selection": selection, "weighting": weighting, "n_threads": n_threads}
         self._weights = _checked(weights, file.n_rows)
         self._bytes_before = runs.values_before(file) * file.value_bytes
-        self._largest = self._largest_label() if weighting == "gain_gap" else None
+        self._largest = self.highest_label(counted=True) if weighting == "gain_gap" else None
         self.weight_per_query = np.zeros(self.n_queries)
         self.n_pairs = 0
 
@@ -350,12 +350,23 @@ class FileRows:
             raise DataError(f"y is {labels[bad[0]]} in row {rows[bad[0]]} (from 0): labels must be finite numbers.")
         return labels
 
-    def _largest_label(self) -> float:
-        """The largest label; as in memory, rows with a sample weight of 0 do not count."""
+    def highest_label(self, counted: bool = False) -> float:
+        """The highest label.
+
+        Parameters
+        ----------
+        counted : bool, default False
+            Whether rows with a sample weight of 0 are left out.
+
+        Returns
+        -------
+        float
+            The label; minus infinity without rows.
+        """
         largest = -np.inf
         for block in self.blocks(1 << 26):
             _, labels, weights = self.columns(*block)
-            if "sample_weight" in weights:
+            if counted and "sample_weight" in weights:
                 labels = labels[weights["sample_weight"] > 0.0]
             largest = max(largest, float(labels.max(initial=-np.inf)))
         return largest

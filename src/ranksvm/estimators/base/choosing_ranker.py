@@ -46,7 +46,7 @@ from ranksvm.fits.results.records import Outcome
 from ranksvm.fits.training_set import EvalArguments, ListedPairs, TrainingArguments, TrainingSet
 from ranksvm.metrics import Convention, Evaluation, Metric, parse_metric
 from ranksvm.metrics.conventions import convention_named
-from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
+from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, on_scale, only_metric
 from ranksvm.model_files.schema import Array, Number, Schema
 from ranksvm.model_selection.cross_validation import (
     RULES,
@@ -282,6 +282,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                     metric = only_metric("pairs", ACCURACY, metric)
                 elif event is not None:
                     metric = only_metric("censored times", CONCORDANCE, metric)
+                (metric,) = on_scale([metric], partial(_highest_label, data))
                 folds = self._folds(data, training, options)
                 chosen = self._choose_by_folds(data, options, settings, Cs, metric, convention, folds)
             self._assign_outcome(chosen.outcome)
@@ -571,6 +572,15 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
 
     def _params_now(self) -> dict[str, Any]:
         return super()._params_now() | {"C": self.C_, "metric": parse_metric(self.metric).name}
+
+
+def _highest_label(data: Any) -> float:
+    """The highest label of a training set in memory or in a file."""
+    if isinstance(data, TrainingSet):
+        assert data.labels is not None
+        return float(data.labels.max())
+    rows: FileRows = getattr(data, "file", data).rows
+    return rows.highest_label()
 
 
 def _leave_out_interrupted(
