@@ -107,6 +107,10 @@ def test_what_is_refused(data, log, bias):
         fit_from_clicks(RankSVM(), data, "log.parquet")
     with pytest.raises(OptionError, match="RankSVMCV has no C"):
         fit_from_clicks(RankSVMCV(), data, log, bias)
+    with pytest.raises(OptionError, match="SOLARRanker with order=2 has no C to choose: call its partial_fit_pairs"):
+        fit_from_clicks(SOLARRanker(order=2), data, log, bias)
+    with pytest.raises(OptionError, match="Cs must be a list of numbers"):
+        fit_from_clicks(RankSVM(), data, log, bias, Cs=[])
     with pytest.raises(OptionError, match="online rankers learn from pairs"):
         fit_from_clicks(SOLARRanker(), data, log, bias, form="relevance")
     with pytest.raises(OptionError, match="give no pair_weighting"):

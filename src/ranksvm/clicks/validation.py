@@ -15,7 +15,6 @@ from ranksvm.clicks.learning import RULES, ClickPairs, click_pairs, relevance, w
 from ranksvm.clicks.log import ClickLog
 from ranksvm.clicks.log_file import ClickLogFile, Log
 from ranksvm.data.frames import take_rows
-from ranksvm.data.numeric_column import numeric_column
 from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
 from ranksvm.exceptions import DataError, GridEdgeWarning, OptionError
@@ -104,7 +103,7 @@ def fit_from_clicks(
     ----------
     estimator : RankSVM, KernelRankSVM or SOLARRanker
         The ranker, not fitted; it is cloned. An online ranker (with ``partial_fit_pairs``) learns from one impression
-        after another, in the order of the log.
+        after another, in the order of the log; `SOLARRanker` with ``order=2`` has no C.
     data : RankingData
         The documents; labels are not used.
     log : ClickLog or ClickLogFile
@@ -134,7 +133,7 @@ def fit_from_clicks(
     DataError
         When the log does not match the data or the propensities, or has clicks for fewer than 4 queries.
     OptionError
-        When an option is unknown, or the estimator has no C.
+        When an option is unknown, ``Cs`` is empty or not positive, or the estimator has no C.
 
     Warns
     -----
@@ -152,9 +151,13 @@ def fit_from_clicks(
     >>> found.model.coef_.shape
     (3,)
     """
+    from ranksvm.estimators.path import c_values  # imports scikit-learn
+
     check(form=one_of(form, ("pairs", "relevance")), rule=one_of(rule, RULES))
-    if not hasattr(estimator, "C"):
-        raise OptionError(f"{type(estimator).__name__} has no C to choose: call its fit with click_pairs(...).")
+    if not hasattr(estimator, "C") or getattr(estimator, "order", 1) == 2:
+        ranker = type(estimator).__name__ + (" with order=2" if hasattr(estimator, "order") else "")
+        method = "partial_fit_pairs" if hasattr(estimator, "partial_fit_pairs") else "fit"
+        raise OptionError(f"{ranker} has no C to choose: call its {method} with click_pairs(...).")
     check_log(log)
     log = log.read() if isinstance(log, ClickLogFile) else log
     refuse_texts(data, "learning from clicks takes numbers")
@@ -174,7 +177,7 @@ def fit_from_clicks(
     def measured(C: float) -> CounterfactualEstimate:
         return estimate(validation, learner.fit(problem, C).predict(data.X), metric, bias, data=data)
 
-    values = learner.grid(problem) if Cs is None else np.sort(numeric_column("Cs", Cs).reshape(-1))
+    values = learner.grid(problem) if Cs is None else np.sort(c_values(Cs))
     estimates = [measured(C) for C in values.tolist()]
     for _ in range(_MAX_BEYOND if Cs is None else 0):
         if (beyond := _beyond(values, estimates)) is None:
