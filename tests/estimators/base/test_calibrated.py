@@ -6,9 +6,19 @@ import pytest
 from scipy import optimize
 from scipy.special import expit
 
-from ranksvm import KernelRankSVM, KernelRankSVMCV, Preferences, QueryKFold, RankSVM, RankSVMCV, load
+from ranksvm import (
+    AdditiveRankSVM,
+    KernelRankSVM,
+    KernelRankSVMCV,
+    Preferences,
+    QueryKFold,
+    RankSVM,
+    RankSVMCV,
+    load,
+    make_ranking,
+)
 from ranksvm.estimators.base.calibrated import platt_slope
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OptionError
 
 MODELS = {
     "linear": RankSVM(C=0.1, tol=1e-8),
@@ -150,6 +160,18 @@ def test_what_is_refused():
     model.calibrate(data)
     with pytest.raises(DataError, match="chosen has 150 rows and rejected 149"):
         model.predict_proba(data.chosen, data.rejected[:-1])
+
+
+@pytest.mark.parametrize("option", [{"pair_weighting": "gain_gap"}, {"pair_selection": "adjacent"}], ids=str)
+@pytest.mark.parametrize("kind", [RankSVM, KernelRankSVM, AdditiveRankSVM, RankSVMCV])
+def test_models_that_need_labels_are_calibrated_on_new_pairs(kind, option):
+    data = make_ranking(n_queries=10, n_docs=6, n_features=3, random_state=0)
+    model = kind(**option).fit(data.X, data.y, qid=data.qid)
+    pairs = np.array([[np.argmax(data.y), np.argmin(data.y)]])
+    (name,) = option
+    with pytest.raises(OptionError, match=f"{name}='.*' of this model needs labels, .* and cv=None"):
+        model.calibrate(data.X, pairs=pairs)
+    assert model.calibrate(data.X, pairs=pairs, cv=None).calibration_slope_ > 0
 
 
 @pytest.mark.parametrize("kind", [RankSVM, lambda **options: RankSVMCV(Cs=[0.1], cv=3, **options)])

@@ -20,7 +20,7 @@ from ranksvm.data.scores import scores_of_rows
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.arguments import TrainingFeatures
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
-from ranksvm.exceptions import DataError, UninformativeWarning
+from ranksvm.exceptions import DataError, OptionError, UninformativeWarning
 from ranksvm.fits.options import loss_of
 from ranksvm.model_files.schema import Number, Schema
 from ranksvm.model_selection.cross_validation import query_splits
@@ -110,6 +110,9 @@ class CalibratedMixin(Ranker):
             When the pairs are not valid, or cannot be divided.
         NoComparablePairsError
             When no pair of a training part has a positive weight.
+        OptionError
+            When the models of folds cannot be fitted to pairs, because ``pair_selection`` or ``pair_weighting`` needs
+            labels.
 
         Warns
         -----
@@ -133,6 +136,8 @@ class CalibratedMixin(Ranker):
         True
         """
         check_is_fitted(self)
+        if cv is not None:
+            self._check_fits_pairs()
         held = _Pairs(self, X, pairs, pair_weight, qid)
         if cv is None:
             margins, numbers = held.margins(self, np.arange(len(held.weight))), np.arange(len(held.weight))
@@ -184,6 +189,15 @@ class CalibratedMixin(Ranker):
         margins = host_values(self.predict(chosen)) - host_values(self.predict(rejected))
         probabilities: np.ndarray = expit(getattr(self, "calibration_slope_", 1.0) * margins)
         return probabilities
+
+    def _check_fits_pairs(self) -> None:
+        """Refuse hyper-parameters for which a model can only be fitted to labels."""
+        for name, allowed in (("pair_selection", ("all",)), ("pair_weighting", ("uniform", "per_query"))):
+            if (value := self.fitted_params_[name]) not in allowed:
+                raise OptionError(
+                    f"{name}={value!r} of this model needs labels, but calibrate fits the models of its folds to "
+                    "pairs: give pairs of documents that this model has not seen, and cv=None."
+                )
 
     def _minimizes_likelihood(self) -> bool:
         """Whether the loss is minus the logarithm of a likelihood of preferences."""
