@@ -394,7 +394,8 @@ class Contributions:
     Attributes
     ----------
     values : ndarray of float64, shape (n_samples, n_terms)
-        The contributions of features, then of interactions; each has mean 0 over the training rows.
+        The contributions of features, then of interactions; each has mean 0 over the training rows, weighted by
+        ``sample_weight`` if the fit was.
     base_values : ndarray of float64, shape (n_samples,)
         The mean score of the training rows; adding the sum of ``values`` to it gives the score.
     data : ndarray of float64, shape (n_samples, n_terms)
