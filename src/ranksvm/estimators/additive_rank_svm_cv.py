@@ -57,10 +57,11 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     previous solution. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
     help.
 
-    The levels of each fold are computed from its training part. But a feature has a level for missing values if it has
-    any in all of the data, not only in this training part. So it is no error if a feature has missing values in the
-    test part of a fold but none in its training part. The model of this fold then uses the mean of the feature in the
-    linear part and adds nothing else, as for a category that does not occur in the training part.
+    The levels of each fold are computed from its training part; for listed pairs, as in every fit to pairs, from all
+    rows of X. A feature has a level for missing values if it has any in all of the data, not only in this training
+    part. So it is no error if a feature has missing values in the test part of a fold but none in its training part.
+    The model of this fold then uses the mean of the feature in the linear part and adds nothing else, as for a category
+    that does not occur in the training part.
 
     Parameters
     ----------
