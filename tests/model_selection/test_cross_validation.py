@@ -298,3 +298,23 @@ def test_err_has_the_scale_of_all_labels():
     ):
         scores = model.predict(data.X[test])
         assert value == metrics.evaluate(y[test], scores, data.qid[test], "err", max_label=4)["err"]
+
+
+def test_masks_of_rows(data):
+    X, y, qid = data
+    test = np.isin(qid, ["q1", "q2", "q3"])
+    seen = []
+
+    class BySizes(BaseEstimator):
+        def fit(self, X, y, group=None):
+            seen.append((len(y), group))
+            return self
+
+        def predict(self, X):
+            return X[:, 0]
+
+    masks, numbers = [(~test, test)], [(np.flatnonzero(~test), np.flatnonzero(test))]
+    by_mask, by_number = (cross_validate(BySizes(), X, y, qid=qid, cv=cv) for cv in (masks, numbers))
+    assert by_mask["ndcg@10"] == by_number["ndcg@10"]
+    assert [n for n, _ in seen] == [102, 102]
+    np.testing.assert_array_equal(seen[0][1], seen[1][1])

@@ -224,8 +224,8 @@ def cross_validate(
         highest grade in each fold.
     cv : int, splitter, or iterable of (train, test), default 5
         Number of folds of a `QueryKFold`; an object with ``split(X, y, groups)``, whose ``groups`` are not the query
-        ids, but numbers of the queries, from 0, in the order in which they first appear; or row numbers. With pairs,
-        the numbers in a split are numbers of pairs.
+        ids, but numbers of the queries, from 0, in the order in which they first appear; or row numbers, or masks of
+        the rows. With pairs, the numbers in a split are numbers of pairs.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     sample_weight : array-like of shape (n_rows,), optional
@@ -472,7 +472,7 @@ def query_splits(
     if hasattr(cv, "split") and not isinstance(cv, str):
         found = list(cv.split(X, y, groups=number))
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        found = [(np.asarray(train), np.asarray(test)) for train, test in cv]
+        found = [(_row_numbers(train), _row_numbers(test)) for train, test in cv]
     elif is_integer(cv):
         found = list(QueryKFold(cv).split(X, groups=number))
     else:
@@ -490,6 +490,12 @@ def query_splits(
                 "the test part. Use QueryKFold or QueryShuffleSplit."
             )
     return found
+
+
+def _row_numbers(part: ArrayLike) -> np.ndarray:
+    """Row numbers, from row numbers or from a mask of the rows."""
+    rows = np.asarray(part)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def _part(estimator: object, X: MatrixLike | Preferences, rows: np.ndarray, training_rows: np.ndarray) -> MatrixLike:
