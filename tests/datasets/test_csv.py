@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ranksvm.datasets import RankingData, convert_to_cache, iter_data, read_data
+from ranksvm.datasets import RankingData, convert_to_cache, iter_data, read_data, write_data
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 pytest.importorskip("pyarrow")
@@ -51,6 +51,24 @@ def test_csv_is_read_as_letor_is(letor, tmp_path, name):
     assert [batch.qid.tolist() for batch in batches] == [[7, 7], [10]]
     np.testing.assert_array_equal(np.concatenate([batch.X for batch in batches]), letor.X)
     assert batches[0].feature_names == ("x", "y")
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_first_block_that_decompresses_late(tmp_path, monkeypatch, suffix):
+    """The decompressors of bzip2 and zstd return no text before the end of a block, which may be 900,000 bytes."""
+    if suffix == ".zst":
+        pytest.importorskip("zstandard")
+    X = np.random.default_rng(0).normal(size=(3000, 20))
+    path, unnamed = tmp_path / f"data.csv{suffix}", tmp_path / "data"
+    write_data(RankingData(X, np.arange(3000) % 3, np.arange(3000) // 10), path)
+    unnamed.write_bytes(path.read_bytes())
+    for each in (path, unnamed):
+        np.testing.assert_array_equal(read_data(each).X, X)
+        np.testing.assert_array_equal(np.concatenate([batch.X for batch in iter_data(each)]), X)
+        convert_to_cache(each, tmp_path / "data.rsd")
+        np.testing.assert_array_equal(read_data(tmp_path / "data.rsd").X, X)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    np.testing.assert_array_equal(read_data("-").X, X)
 
 
 def test_integers_keep_their_digits(tmp_path):

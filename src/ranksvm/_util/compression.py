@@ -8,12 +8,13 @@ from typing import IO, Any
 
 from ranksvm.exceptions import MissingDependencyError
 
-__all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compressor", "decompressed"]
+__all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compressor", "decompressed", "first_text"]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _CHUNK = 1 << 14  # compressed bytes read at a time
 _MAX_TEXT = 1 << 20  # bytes of text returned at a time
+_HEAD = 1 << 16  # bytes of plain text that show the format of a file
 
 
 class BrokenStreamError(Exception):
@@ -84,7 +85,7 @@ def _decompressor(kind: str) -> Callable[[], Any]:
 
 
 def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
-    """The text of a compressed file, in chunks; several consecutive streams form one text.
+    """The text of a compressed file, in chunks that are not empty; several consecutive streams form one text.
 
     Raises
     ------
@@ -101,7 +102,7 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
                 break  # padding between or after streams
             started = True
             try:
-                yield from _texts(stream, data, kind)
+                yield from filter(None, _texts(stream, data, kind))
             except (OSError, _error(kind)) as error:
                 raise BrokenStreamError(f"the {kind} data are damaged: {error}") from error
             data = b""
@@ -109,6 +110,19 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
                 data, stream, started = stream.unused_data, make(), False
     if started:
         raise BrokenStreamError(f"the {kind} data end early: the file is truncated")
+
+
+def first_text(file: IO[bytes]) -> bytes:
+    """The first text of a seekable file, decompressed, to recognize its format; empty if decompression fails."""
+    file.seek(0)
+    head = file.read(_HEAD)
+    if (kind := compression_of(head)) is None:
+        return head
+    file.seek(0)
+    try:
+        return next(decompressed(file, kind), b"")  # reads on until the first block of the file is complete
+    except BrokenStreamError:
+        return b""
 
 
 def _texts(stream: Any, data: bytes, kind: str) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed, first_text
 from ranksvm._util.types import PathLike
 from ranksvm.clicks._ids import Coded
 from ranksvm.clicks.log import ClickLog
@@ -24,8 +24,6 @@ _OTHER = "interactions of other types"
 _ALONE = "interactions without a ranking"
 _ELSEWHERE = "interactions with an item that their ranking did not show"
 _REASONS = (_USER, _OTHER, _ALONE, _ELSEWHERE)
-# number of bytes read to check whether a file has events
-_HEAD = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -150,14 +148,7 @@ def read_metarank(
 def has_metarank_events(path: PathLike) -> bool:
     """Whether a file begins like a JSON object, as a file of Metarank's events does."""
     with open(path, "rb") as file:
-        head = file.read(_HEAD)
-        file.seek(0)
-        try:
-            kind = compression_of(head)
-            text = head if kind is None else next(decompressed(file, kind), b"")
-        except BrokenStreamError:
-            return False
-    return text.lstrip().startswith(b"{")
+        return first_text(file).lstrip().startswith(b"{")
 
 
 def _events(source: str) -> Iterator[tuple[int, dict[str, Any]]]:

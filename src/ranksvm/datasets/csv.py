@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     SeekableFile: TypeAlias = IO[bytes] | GrowingFile
 
-__all__ = ["DTYPE", "HEAD", "REFUSED_VALUE", "first_bytes", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
+__all__ = ["DTYPE", "HEAD", "REFUSED_VALUE", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -71,16 +71,6 @@ def is_csv(name: str, head: bytes, columns: Columns) -> bool:
     names, _ = _records(head)
     # a comment of LETOR text may contain these words
     return not head.startswith(b"#") and len(names) > 1 and (columns.label in names or columns.qid in names)
-
-
-def first_bytes(content: bytes) -> bytes:
-    """The beginning of a file, decompressed; empty if decompression fails."""
-    if (kind := compression_of(content)) is None:
-        return content
-    try:
-        return next(decompressed(io.BytesIO(content), kind), b"")
-    except BrokenStreamError:
-        return b""
 
 
 def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeLike | None) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
+from ranksvm._util.compression import first_text
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
-from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv
+from ranksvm.datasets.csv import HEAD, is_csv, read_csv
 from ranksvm.datasets.letor.reader import read_letor
 from ranksvm.datasets.letor.writer import write_letor
 from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
@@ -115,12 +116,12 @@ def read_data(
         if head.startswith(_PARQUET):
             return _from_parquet(path, columns, options)
         if not head.startswith(_CACHE):
-            text = first_bytes(head)
+            text = first_text(file)
+            file.seek(0)
             if is_csv(os.fspath(path), text, columns):
-                file.seek(0)
                 return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype")))
             if is_ltr_log(text):
-                return _from_ltr_log(head + file.read(), os.fspath(path), columns, options)
+                return _from_ltr_log(file.read(), os.fspath(path), columns, options)
     return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
 
 
@@ -135,9 +136,10 @@ def _from_ltr_log(content: bytes, name: str, columns: Columns, options: dict[str
 def _read_content(content: bytes, name: str, columns: Columns, options: dict[str, Any]) -> RankingData:
     """Read the data from the whole content of a pipe, in any format."""
     if not content.startswith((_CACHE, _PARQUET)):
-        if is_csv(name, first_bytes(content[:HEAD]), columns):
+        text = first_text(io.BytesIO(content))
+        if is_csv(name, text, columns):
             return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype")))
-        if is_ltr_log(first_bytes(content[:HEAD])):
+        if is_ltr_log(text):
             return _from_ltr_log(content, name, columns, options)
         return read_letor(_Named(content, name), **options)
     # the readers of these formats need a regular file

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_integer
-from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed, first_text
 from ranksvm._util.types import PathLike
 from ranksvm.data import frames
 from ranksvm.datasets import parquet
-from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.datasets.csv import HEAD, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.source import GrowingFile, MemoryText, Text
 from ranksvm.datasets.letor.text import Layout, Settings, split
 from ranksvm.datasets.letor.windows import (
@@ -107,17 +107,17 @@ def iter_data(
         return iter_letor(path, batch_queries=batch_queries, **options)
     name = os.fspath(path)
     with open(name, "rb") as file:
-        head = file.read(HEAD)
+        head, text = file.read(HEAD), first_text(file)
     if head.startswith(b"ranksvm-data"):
         return _whole_queries(_of_numbers(_cached_blocks(path), name), batch_queries, name)
     if head.startswith(b"PAR1"):
         blocks = parquet.read_blocks(path, columns, options.get("dtype"))
         return _whole_queries(_of_numbers((RankingData(**fields) for fields in blocks), name), batch_queries, name)
-    if is_ltr_log(first_bytes(head)):
+    if is_ltr_log(text):
         with open(name, "rb") as file:
             log = RankingData(**read_ltr_log(file.read(), name, columns, options.get("dtype")))
         return _whole_queries(iter([log]), batch_queries, name)
-    if is_csv(name, first_bytes(head), columns):
+    if is_csv(name, text, columns):
         return _whole_queries(_csv_blocks(path, columns, options.get("dtype")), batch_queries, name)
     return iter_letor(path, batch_queries=batch_queries, **options)
 

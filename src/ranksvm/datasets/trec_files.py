@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from ranksvm._util.atomic_files import write_lines
-from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed, first_text
 from ranksvm._util.text import counted
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.ranking_data import RankingData
@@ -19,8 +19,6 @@ from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
 
-# number of bytes of a file that are read to detect its kind
-_HEAD = 1 << 16
 _QRELS = "expected four columns: query, iteration (not used), document, label"
 _RUN = "expected six columns: query, Q0 (not used), document, rank (not used), score, name of the run"
 
@@ -186,12 +184,7 @@ def run_lines(run: Run) -> Iterator[str]:
 def kind_of(path: PathLike) -> str | None:
     """Kind of a file by its first line: "run", "qrels" or None."""
     with open(os.fspath(path), "rb") as file:
-        head = file.read(_HEAD)
-    kind = compression_of(head)
-    try:
-        text = head if kind is None else next(decompressed(io.BytesIO(head), kind), b"")
-    except BrokenStreamError:
-        return None
+        text = first_text(file)
     words = next(filter(None, map(bytes.split, text.removeprefix(codecs.BOM_UTF8).splitlines())), [])
     numbers = {4: ("qrels", words[3:]), 6: ("run", words[3:5])}.get(len(words))
     if numbers is None:

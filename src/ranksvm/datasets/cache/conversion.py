@@ -16,12 +16,12 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary_beside
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.compression import compression_of
+from ranksvm._util.compression import compression_of, first_text
 from ranksvm._util.special_files import is_special
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
-from ranksvm.datasets.csv import HEAD, first_bytes, is_csv, read_csv_blocks
+from ranksvm.datasets.csv import HEAD, is_csv, read_csv_blocks
 from ranksvm.datasets.letor.reader import letor_blocks
 from ranksvm.datasets.letor.text import Layout
 from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
@@ -216,7 +216,7 @@ class _Source:
         self._progress = progress
         with open(path, "rb") as file:
             head = file.read(HEAD)
-        self._kind = _kind(head, name, columns)
+            self._kind = _kind(head, first_text(file), name, columns)
         self.expected = self._size * _GROWTH["compressed" if compression_of(head) else self._kind]
         if self._kind == "text":
             if not head:
@@ -273,13 +273,12 @@ class _Source:
                     self._read(file.tell())
 
 
-def _kind(head: bytes, name: str, columns: Columns) -> str:
-    """The format of a file with these first bytes."""
+def _kind(head: bytes, text: bytes, name: str, columns: Columns) -> str:
+    """The format of a file with these first bytes, which is this text after decompression."""
     if head.startswith(b"ranksvm-data"):
         return "cache"
     if head.startswith(b"PAR1"):
         return "parquet"
-    text = first_bytes(head)
     return "csv" if is_csv(name, text, columns) else "log" if is_ltr_log(text) else "text"
 
 
@@ -300,7 +299,7 @@ def memory_to_read(path: PathLike) -> int:
         return 0
     with open(path, "rb") as file:
         head = file.read(HEAD)
-    kind = _kind(head, os.fspath(path), Columns())
+        kind = _kind(head, first_text(file), os.fspath(path), Columns())
     if kind == "cache":
         return 0
     return os.stat(path).st_size * _GROWTH["compressed" if compression_of(head) else kind]
