@@ -52,6 +52,13 @@ def test_float32_stays_float32(make, dtypes, expected):
     np.testing.assert_array_equal(array, np.column_stack(list(source.values())).astype(expected))
 
 
+@ANY_LIBRARY
+def test_integers_beyond_the_range_of_float64_are_rounded(make):
+    source = {"c0": np.array([2**53 + 1, 2**62 + 1]), "c1": np.array([2**64 - 1, 0], dtype=np.uint64)}
+    array = fitted_array(make(source))
+    np.testing.assert_array_equal(array, np.transpose(list(source.values())).astype(np.float64))
+
+
 def test_a_C_contiguous_pandas_frame_is_not_copied():
     X = np.random.default_rng(0).normal(size=(20, 3)).astype(np.float32)
     assert np.shares_memory(fitted_array(pd.DataFrame(X, copy=False)), X)

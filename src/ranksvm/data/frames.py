@@ -592,7 +592,13 @@ def _is_numbers(values: "nw.Series") -> bool:
 
 def _numbers(values: "nw.Series", dtype: np.dtype) -> np.ndarray:
     nw = _narwhals()
+    if values.dtype.is_integer():
+        # not cast: pyarrow refuses to round integers beyond 2^53
+        missing = values.is_null().to_numpy()
+        numbers = values.fill_null(0).to_numpy().astype(dtype)
+        numbers[missing] = np.nan
+        return numbers
     if not values.dtype.is_float() and values.dtype not in (nw.Object, nw.Unknown):
-        # a missing integer, boolean or decimal becomes NaN
+        # a missing boolean or decimal becomes NaN
         values = values.cast(nw.Float32 if dtype == np.float32 else nw.Float64)
     return np.asarray(values.to_numpy(), dtype=dtype)
