@@ -438,6 +438,22 @@ def test_caches_keep_text(ranksvm, ranksvm_json, texts):
     assert "features of the training data hold text (brand, color): give --scaler none" in stderr
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_text_that_is_missing_in_every_row(ranksvm, texts, suffix):
+    out, test = texts / "model", texts / f"test{suffix}"
+    X = shop(texts / "train.csv", 0)
+    X.loc[::7, "brand"] = None
+    y, qid = np.arange(len(X)) % 3, np.arange(len(X)) // 12
+    X.assign(label=y, qid=qid).to_csv(texts / "train.csv", index=False)
+    X = X[:24].assign(brand=None)
+    table = X.assign(label=y[:24], qid=qid[:24])
+    table.to_csv(test, index=False) if suffix == ".csv" else table.to_parquet(test, index=False)
+    options = (*ADDITIVE, "--categorical", "brand,color", "--missing-values", "-C", 0.1, "--test", test)
+    ranksvm("train", texts / "train.csv", *options, "-o", out)
+    printed = ranksvm("predict", out, test, "--missing-values").stdout.split()
+    np.testing.assert_allclose(np.array(printed, dtype=float), package.load(out).predict(X), rtol=1e-12)
+
+
 def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
     out, numbers = texts / "model", texts / "numbers.csv"
     ranksvm("train", texts / "train.csv", *ADDITIVE, "--categorical", "brand,color", "-C", 0.1, "-o", out)

@@ -203,10 +203,17 @@ def _with_places(
 
     own = {name: texts for name, texts in found.items() if names is None or name in names}
     for name in {**own, **categories}:
-        if (name in own) != (name in categories):
+        if (name in own) != (name in categories) and not _is_missing(X, names or (), name):
             text, numbers = (titled(path), of) if name in own else (of, titled(path))
             raise DataError(f"feature {name!r} holds text in {text}, and numbers in {numbers}: use one kind in both.")
     return placed(X, names or (), own, categories)
+
+
+def _is_missing(X: "Features", names: Sequence[str], name: str) -> bool:
+    """Whether a feature has no value in any row, so that its column in the file looks like numbers."""
+    import numpy as np
+
+    return name in names and bool(np.isnan(X[:, list(names).index(name)]).all())
 
 
 def _by_place(X: Any, n_features: int, path: Path) -> "Features":
