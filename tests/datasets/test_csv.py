@@ -152,6 +152,17 @@ def test_what_is_refused(tmp_path, text, message):
             read(path)
 
 
+@pytest.mark.parametrize(
+    "text", ["label,qid,é\n1,1,0.5\n".encode("latin-1"), "label,qid,x\n1,1,0.5\n".encode("utf-16")]
+)
+def test_other_encodings_are_refused(tmp_path, text):
+    path = tmp_path / "data.csv"
+    path.write_bytes(text)
+    for read in (read_data, lambda path: list(iter_data(path))):
+        with pytest.raises(DataError, match=r"data\.csv is not text in UTF-8: convert it"):
+            read(path)
+
+
 def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("label,query_id,session,x\n1,a,5,1\n0,a,6,2\n")
@@ -163,8 +174,9 @@ def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
 
 def test_booleans_are_zeros_and_ones(tmp_path):
     path = tmp_path / "data.csv"
-    path.write_text("label,qid,new,old,x\n1,1,True,false,0.5\n0,1,False,true,1.5\n")
+    path.write_text("label,qid,new,old,x\nTrue,1,True,false,0.5\nFalse,1,False,true,1.5\n")
     data = read_data(path)
+    assert data.y.tolist() == [1.0, 0.0]
     assert data.X.tolist() == [[1.0, 0.0, 0.5], [0.0, 1.0, 1.5]]
     assert [batch.X.tolist() for batch in iter_data(path)] == [data.X.tolist()]
 

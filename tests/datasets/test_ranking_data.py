@@ -6,6 +6,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -303,6 +304,28 @@ def test_parquet_of_somebody_else(tmp_path):
         RankingData.from_parquet(path)
     with pytest.raises(DataError, match="two columns would be named 'label'"):
         RankingData(np.ones((1, 1)), [1], feature_names=["label"]).to_parquet(path)
+
+
+def test_parquet_with_columns_of_other_types(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    columns = {
+        "label": [True, False],
+        "price": pa.array([Decimal("1.25"), None], pa.decimal128(5, 2)),
+        "new": [None, True],
+        "empty": pa.nulls(2),
+    }
+    pq.write_table(pa.table(columns), path)
+    data = read_data(path, missing=True)
+    assert data.y.tolist() == [1.0, 0.0]
+    np.testing.assert_array_equal(data.X, [[1.25, np.nan, np.nan], [np.nan, 1.0, np.nan]])
+    with pytest.raises(DataError, match=r"column 'empty' of .* has missing values in 2 of 2 rows"):
+        read_data(path, ignore=["price", "new"])
+    pq.write_table(pa.table({"label": [1, 0], "qid": [b"\xff", b"a"], "x": [1.0, 2.0]}), path)
+    with pytest.raises(DataError, match=r"column 'qid' of .* has bytes that are not text"):
+        read_data(path)
 
 
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):

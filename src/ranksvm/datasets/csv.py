@@ -1,5 +1,6 @@
 """CSV and TSV, whose first line names the columns, read by pyarrow; compressed or not."""
 
+import codecs
 import io
 import os
 import re
@@ -241,8 +242,9 @@ def _options(pa: ModuleType, known: Table, booleans: set[str], delimiter: str) -
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
     # Types are set, not inferred from the first rows: an id may be a number there and text later.
-    types = {known.label: pa.float64(), known.qid: pa.string(), known.docid: pa.string()}
-    types |= {feature: pa.bool_() if feature in booleans else pa.float64() for feature in known.features}
+    numbers = (known.label, *known.features)
+    types = {number: pa.bool_() if number in booleans else pa.float64() for number in numbers}
+    types |= {known.qid: pa.string(), known.docid: pa.string()}
     types |= dict.fromkeys(known.texts, pa.string())
     types.pop(None, None)
     return _typed(pa, types, delimiter)
@@ -269,6 +271,11 @@ def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[st
             first += chunk
     except BrokenStreamError as error:
         raise _refusal(name, error) from error
+    line, end, _ = first.partition(b"\n")
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(line, final=bool(end))  # a long line may end within a character
+    except UnicodeDecodeError:
+        raise DataError(f"{name} is not text in UTF-8: convert it to UTF-8 first.") from None
     names, first_values = _records(first, _SUFFIXES.get(_suffix(name)))
     if not any(names):
         raise DataError(f"{name} is empty: expected a first line with the names of the columns.")

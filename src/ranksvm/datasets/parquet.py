@@ -200,7 +200,8 @@ def _refuse_lists(pa: ModuleType, schema: "pa.Schema", known: Table) -> None:
 
 
 def _is_numeric(pa: ModuleType, kind: "pa.DataType") -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
+    kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _is_text(pa: ModuleType, kind: "pa.DataType") -> bool:
@@ -242,7 +243,7 @@ def _dense_type(
             )
     if dtype is not None:
         return dtype
-    narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_())
+    narrow = (pa.float32(), pa.float16(), pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.bool_(), pa.null())
     return np.float32 if all(schema.field(column).type in narrow for column in numbers) else np.float64
 
 

@@ -211,11 +211,10 @@ class Table:
         missing: bool = False,
         instead: str = _DROP,
     ) -> np.ndarray:
-        if column.null_count and missing:
-            # to_numpy converts booleans with nulls to Python objects
-            column = column.cast(pa.float64()) if pa.types.is_boolean(column.type) else column
-        elif column.null_count:
+        if column.null_count and not missing:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row, instead)
+        if pa.types.is_boolean(column.type) or pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+            column = column.cast(pa.float64())  # to_numpy would convert these, or their nulls, to Python objects
         values = column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "biuf":
             raise DataError(f"column {title!r} of {self.name} has type {column.type}: it must be numeric.")
@@ -237,7 +236,12 @@ class Table:
             return column.to_numpy()
         if pa.types.is_nested(column.type):
             raise DataError(f"column {title!r} of {self.name} has type {column.type}: ids must be numbers or text.")
-        return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+        try:
+            return np.array(column.cast(pa.string()).to_pylist(), dtype=np.str_)
+        except pa.ArrowInvalid:
+            raise DataError(
+                f"column {title!r} of {self.name} has bytes that are not text (UTF-8): ids must be numbers or text."
+            ) from None
 
 
 def table(name: str, names: list[str], columns: Columns, *, known_features: bool = False) -> Table:
