@@ -176,3 +176,15 @@ def test_a_table_without_rows_is_refused(ranksvm, tmp_path, suffix, command):
     result = ranksvm(command, path, *target, code=1)
     assert f"{path.name} has no row of data." in result.stderr
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+def test_ids_with_tabs_and_line_ends_stay_in_their_column(ranksvm, data, tmp_path, suffix):
+    train = data["train"]
+    train = RankingData(train.X, train.y, np.char.add("a\t\r\n", train.qid.astype(str)))
+    path, model, table = write(tmp_path / f"train.{suffix}", train, NAMES), tmp_path / "model", tmp_path / "table.tsv"
+    ranksvm("train", path, "-o", model)
+    ranksvm("rank", model, path, "--format", "tsv", "-o", table)
+    queries = {line.split("\t")[0] for line in table.read_text().splitlines()[1:]}
+    assert queries == {query.replace("a\t\r\n", "a   ") for query in train.qid.tolist()}
+    ranksvm("evaluate", path, "--model", model, "--per-query", table)
+    assert {line.split("\t")[1] for line in table.read_text().splitlines()[1:]} == queries

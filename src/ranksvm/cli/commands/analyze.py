@@ -25,7 +25,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries
+from ranksvm.cli.output.tables import count, counted, number, print_json, print_table, queries, tab_separated
 from ranksvm.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -215,17 +215,17 @@ def _table_lines(spectra: dict[str, Any]) -> Iterator[str]:
     for place, (name, of_model) in enumerate(spectra.items()):
         table = of_model.table()
         if place == 0:
-            yield "\t".join(["model", *table.dtype.names])
+            yield tab_separated(["model", *table.dtype.names])
         for query, *numbers in table.tolist():
-            yield "\t".join([name, str(query), *map(repr, numbers)])
+            yield tab_separated([name, str(query), *map(repr, numbers)])
 
 
 def _value_lines(spectra: dict[str, Any]) -> Iterator[str]:
-    yield "\t".join(["model", "query", "number", "singular_value"])
+    yield tab_separated(["model", "query", "number", "singular_value"])
     for name, of_model in spectra.items():
         for query, found in zip(of_model.ids.tolist(), of_model.singular_values, strict=True):
             for place, value in enumerate(found.tolist(), 1):
-                yield "\t".join([name, str(query), str(place), repr(value)])
+                yield tab_separated([name, str(query), str(place), repr(value)])
 
 
 def _draw(spectra: dict[str, Any], path: Path) -> None:

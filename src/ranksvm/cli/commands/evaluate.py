@@ -36,7 +36,7 @@ from ranksvm.cli.options.shared import (
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import count, notes_on, number, print_json, print_table, queries
+from ranksvm.cli.output.tables import count, notes_on, number, print_json, print_table, queries, tab_separated
 from ranksvm.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -358,8 +358,8 @@ def _show_comparisons(comparisons: list[dict[str, Any]], against: str, conventio
 
 
 def _per_query_lines(results: "dict[str, Evaluation]", metrics: list[str]) -> Iterator[str]:
-    yield "\t".join(["system", "query", *metrics])
+    yield tab_separated(["system", "query", *metrics])
     for name, result in results.items():
         columns = [result.per_query[metric].tolist() for metric in metrics]
         for query, *values in zip(plain(result.qid), *columns, strict=True):
-            yield "\t".join([name, str(query), *map(repr, values)])
+            yield tab_separated([name, str(query), *map(repr, values)])

@@ -35,6 +35,7 @@ from ranksvm.cli.output.tables import (
     print_table,
     queries,
     seconds,
+    tab_separated,
 )
 from ranksvm.cli.rankers import chooses, evaluates_while_fitting, make_ranker, with_scaler
 from ranksvm.cli.terminal import say
@@ -340,11 +341,11 @@ def _per_query_lines(tested: list[Tested]) -> list[str]:
     from ranksvm._util.text import plain
 
     names = list(tested[0].evaluation.means)
-    lines = ["\t".join(["fold", "query", *names])]
+    lines = [tab_separated(["fold", "query", *names])]
     for each in tested:
         columns = [each.evaluation.per_query[name].tolist() for name in names]
         for query, *values in zip(plain(each.evaluation.qid), *columns, strict=True):
-            lines.append("\t".join([each.fold.name, str(query), *map(repr, values)]))
+            lines.append(tab_separated([each.fold.name, str(query), *map(repr, values)]))
     return lines
 
 

@@ -29,7 +29,7 @@ from ranksvm.cli.options.shared import (
 )
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import aligned, count, print_json, print_table
+from ranksvm.cli.output.tables import aligned, count, print_json, print_table, tab_separated
 from ranksvm.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -229,13 +229,11 @@ def _are_labeled(rankings: dict[str, list[Ranked]]) -> bool:
 
 def _tsv(rankings: dict[str, list[Ranked]]) -> Iterator[str]:
     labeled = _are_labeled(rankings)
-    yield "query\trank\tdocid\tscore" + ("\tlabel" if labeled else "")
+    yield tab_separated(["query", "rank", "docid", "score", *(["label"] if labeled else [])])
     for query, documents in rankings.items():
         for document in documents:
-            # a tab character in an id would start a column
-            docid = document.docid.replace("\t", " ")
-            label = f"\t{document.label:g}" if labeled else ""
-            yield f"{query}\t{document.rank}\t{docid}\t{document.score!r}{label}"
+            label = [f"{document.label:g}"] if labeled else []
+            yield tab_separated([query, str(document.rank), document.docid, repr(document.score), *label])
 
 
 def _trec(rankings: dict[str, list[Ranked]], run_name: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ __all__ = [
     "print_table",
     "queries",
     "seconds",
+    "tab_separated",
     "weights",
 ]
 
@@ -44,7 +45,14 @@ NARROWEST = 20
 MIN_WIDTH = 80
 # key in the context of click: whether the current command has printed its document
 ANSWERED = "ranksvm.answered"
+# characters that begin a column or a line of tab-separated text, replaced by spaces
+_SEPARATORS = str.maketrans("\t\n\r", "   ")
 _UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff]")
+
+
+def tab_separated(cells: Iterable[str]) -> str:
+    """A line of tab-separated text; tab characters and line ends in a cell, such as an id, become spaces."""
+    return "\t".join(cell.translate(_SEPARATORS) for cell in cells)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str | None = None, left: int = 1) -> None:
