@@ -35,6 +35,7 @@ CONTAINERS = {
     "path": (Path("train.txt"), "read the file first"),
     "dict": ({"a": [1.0, 2.0]}, "pass a DataFrame"),
     "list of dicts": ([{"a": 1.0}, {"a": 2.0}], "pass a DataFrame"),
+    "masked": (np.ma.masked_greater(DATA.X, 1.0), r"X is an array with masked values: pass X.filled\(numpy.nan\)"),
     "RankingData": (DATA, "give X=data.X, y=data.y, qid=data.qid"),
 }
 MODELS = [RankSVM(), RankSVMCV(), KernelRankSVM(), FactorizedRankSVM(), SOLARRanker()]

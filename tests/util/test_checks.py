@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ranksvm._util.checks import check_one_per_row, is_integer, is_number
+from ranksvm import Preferences, RankingData
+from ranksvm._util.checks import check_one_per_row, check_unmasked, is_integer, is_number
 from ranksvm.exceptions import DataError
 
 
@@ -39,3 +40,14 @@ def test_one_value_per_row(values):
 def test_shapes_are_named(values):
     with pytest.raises(DataError, match=r"y has shape \(.*\) but X has 2 rows"):
         check_one_per_row("y", values, 2)
+
+
+def test_masked_values_are_refused():
+    for values in ([1.0], np.ones(1), np.ma.array([1.0]), np.ma.array([1.0], mask=[False])):
+        check_unmasked("X", values)
+    masked = np.ma.array([[1.0]], mask=[[True]])
+    for take in (lambda: RankingData(masked, [0]), lambda: RankingData([[1.0]], masked[0])):
+        with pytest.raises(DataError, match="is an array with masked values"):
+            take()
+    with pytest.raises(DataError, match="chosen is an array with masked values"):
+        Preferences(masked, [[1.0]])

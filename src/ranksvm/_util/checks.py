@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_one_per_row",
+    "check_unmasked",
     "is_integer",
     "is_number",
     "is_sparse",
@@ -69,6 +70,15 @@ def check_one_per_row(name: str, values: ArrayLike, n_rows: int, owner: str = "X
         return
     found = f"{shape[0]} entries" if len(shape) == 1 else f"shape {shape}"
     raise DataError(f"{name} has {found} but {owner} has {n_rows} rows: they must agree.")
+
+
+def check_unmasked(name: str, values: object) -> None:
+    """Raise DataError for a masked array with masked values: conversion to an array would uncover them."""
+    if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
+        raise DataError(
+            f"{name} is an array with masked values: pass {name}.filled(numpy.nan), in which they are missing, or "
+            "fill in other values."
+        )
 
 
 def level_of_caller() -> int:

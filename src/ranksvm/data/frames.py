@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import is_sparse
+from ranksvm._util.checks import check_unmasked, is_sparse
 from ranksvm._util.lazy import first_import
 from ranksvm._util.sparse_format import check_sparse_format
 from ranksvm._util.types import DataFrame, Features, MatrixLike
@@ -279,7 +279,7 @@ def column_names(X: object) -> list[str]:
 
 
 def refuse_containers(X: object) -> None:
-    """Raise DataError, saying what to pass instead, for an object that contains features but is not an array of them.
+    """Raise DataError, saying what to pass instead, for an object that contains features but is no plain array of them.
 
     Parameters
     ----------
@@ -289,10 +289,11 @@ def refuse_containers(X: object) -> None:
     Raises
     ------
     DataError
-        When X is RankingData, data of XGBoost, LightGBM or CatBoost, a path, or dicts.
+        When X is RankingData, data of XGBoost, LightGBM or CatBoost, a path, or dicts, or has masked values.
     """
     if is_sparse(X):  # one sparse format is a dict
         return
+    check_unmasked("X", X)
     kind = f"{type(X).__module__.partition('.')[0]}.{type(X).__name__}"
     if kind == "ranksvm.RankingData":
         np.asarray(X)  # raises the error that says what to pass instead

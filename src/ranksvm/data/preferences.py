@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check_one_per_row, is_sparse
+from ranksvm._util.checks import check_one_per_row, check_unmasked, is_sparse
 from ranksvm._util.types import DataFrame, MatrixLike, SparseMatrix
 from ranksvm.data import frames
 from ranksvm.data.numeric_column import checked_weights
@@ -226,6 +226,7 @@ class Preferences:
 
 def _two_dimensional(name: str, X: MatrixLike) -> Rows:
     """X as a two-dimensional array: unchanged, or converted if it is a list."""
+    check_unmasked(name, X)
     X = host_sparse(X)
     if not (is_sparse(X) or frames.is_frame(X)):
         try:

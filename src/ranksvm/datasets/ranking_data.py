@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ranksvm._util.checks import check_one_per_row, is_sparse
+from ranksvm._util.checks import check_one_per_row, check_unmasked, is_sparse
 from ranksvm._util.memory import free_memory, in_words, memory_bytes
 from ranksvm._util.tables import Table, frame_of
 from ranksvm._util.types import PathLike
@@ -74,6 +74,8 @@ class RankingData:
     _loaded: tuple[str, dict[str, Any], tuple[int, ...], bool] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
+        for name in ("X", "y"):
+            check_unmasked(name, getattr(self, name))
         self.X = host_sparse(self.X)
         if is_sparse(self.X):
             self.X = self.X.tocsr()
