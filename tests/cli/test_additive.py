@@ -467,8 +467,10 @@ def test_text_in_one_file_and_numbers_in_the_other(ranksvm, texts, folder):
     model, frame = package.load(out), package.datasets.read_data(numbers).to_frame(library="pandas")
     with pytest.raises(package.exceptions.DataError, match="column 'brand' of X held text when the model was trained"):
         model.predict(frame[model.feature_names_in_])
-    stderr = ranksvm("predict", out, folder / "test.txt", code=1).stderr
-    assert "feature 'brand' holds text in the model, and numbers in" in stderr
+    (texts / "sparse.txt").write_text("1 qid:1 1:1\n0 qid:1 2:1\n" + "0 qid:1\n" * 9)
+    for path in (folder / "test.txt", texts / "sparse.txt"):
+        stderr = ranksvm("predict", out, path, code=1).stderr
+        assert "feature 'brand' holds text in the model, and numbers in" in stderr
     ranksvm("convert", texts / "train.csv", texts / "train.rsd", "--categorical", "brand,color")
     ranksvm("train", numbers, "-C", 0.1, "-o", out)
     stderr = ranksvm("predict", out, texts / "train.rsd", code=1).stderr

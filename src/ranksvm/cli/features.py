@@ -213,7 +213,9 @@ def _is_missing(X: "Features", names: Sequence[str], name: str) -> bool:
     """Whether a feature has no value in any row, so that its column in the file looks like numbers."""
     import numpy as np
 
-    return name in names and bool(np.isnan(X[:, list(names).index(name)]).all())
+    from ranksvm._util.checks import is_sparse
+
+    return name in names and not is_sparse(X) and bool(np.isnan(X[:, list(names).index(name)]).all())
 
 
 def _by_place(X: Any, n_features: int, path: Path) -> "Features":
