@@ -41,8 +41,6 @@ __all__ = [
 _METRICS = "dcg@10,mean_relevant_rank"
 # maximum number of rankers of a log that have their own rows in the table
 _MAX_RANKERS = 6
-# the first bytes of a database of SQLite
-_SQLITE = b"SQLite format 3\0"
 # half the width of a normal 95 % interval, in standard errors
 _Z = 1.959964
 
@@ -107,8 +105,10 @@ def open_log(path: Path, policy: str | None = None) -> "ClickLog | ClickLogFile"
     ClickLog or ClickLogFile
         The log.
     """
+    from ranksvm.datasets.files import SQLITE
+
     with open(path, "rb") as file:
-        is_store = file.read(len(_SQLITE)) == _SQLITE
+        is_store = file.read(len(SQLITE)) == SQLITE
     if is_store:
         from ranksvm.serving.clicks import click_log
 

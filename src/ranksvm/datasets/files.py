@@ -24,6 +24,8 @@ __all__ = ["read_data", "write_data"]
 # first bytes of the binary formats
 _CACHE = b"ranksvm-data"
 _PARQUET = b"PAR1"
+# first bytes of a database of SQLite, in which the service keeps its log
+SQLITE = b"SQLite format 3\0"
 _CACHE_SUFFIXES = (".rsd",)
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _CSV_SUFFIXES = (".csv", ".tsv")
@@ -115,6 +117,11 @@ def read_data(
         head = file.read(HEAD)
         if head.startswith(_PARQUET):
             return _from_parquet(path, columns, options)
+        if head.startswith(SQLITE):
+            raise DataError(
+                f"{os.fspath(path)} is a database of SQLite, not ranking data. --clicks takes the log in the store of "
+                "a service, and `ranksvm replay` shows its contents."
+            )
         if not head.startswith(_CACHE):
             text = first_text(file)
             file.seek(0)

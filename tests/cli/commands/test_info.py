@@ -1,6 +1,7 @@
 """``ranksvm info``."""
 
 import itertools
+import sqlite3
 from collections import Counter
 
 import numpy as np
@@ -118,3 +119,9 @@ def test_signs_name_features_as_files_do(ranksvm, ranksvm_json, folder, tmp_path
     assert ranksvm_json("info", path)["signs"] == {"f1": 1, "f5": -1}
     ranksvm("train", folder / "train.txt", "-C", "1", "-o", path)
     assert ranksvm_json("info", path)["signs"] is None
+
+
+def test_a_database_is_no_data(ranksvm, tmp_path):
+    with sqlite3.connect(tmp_path / "events.db") as database:
+        database.execute("CREATE TABLE events (id)")
+    assert "is a database of SQLite, not ranking data" in ranksvm("info", tmp_path / "events.db", code=1).stderr
