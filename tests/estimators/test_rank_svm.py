@@ -530,8 +530,10 @@ def test_auto_takes_direct_steps_for_fewer_dense_rows_than_features():
 
 
 def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
-    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 1)
     X, y, qid = make_wide(20)
+    model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("dual", True)
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_STEPS", 0)
     model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("direct", True)
 

@@ -219,7 +219,7 @@ def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
         if C < 1.0:  # where it takes few iterations
             fit = RankSVM(C=C, solver="tron", **options).fit(X, y, qid=qid)
             assert abs(fit.objective_ - objective) <= gap + fit.duality_gap_
-    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
     fit = RankSVM(C=1000.0, monotone="increasing").fit(X, y, qid=qid)
     assert (fit.solver_, fit.converged_, fit.pair_alpha_) == ("tron", True, None)
     assert fit.coef_.min() >= 0.0
@@ -233,7 +233,7 @@ def test_tron_takes_over_the_hinge_with_known_signs_later(monkeypatch):
     fit = RankSVM(loss="hinge", monotone="increasing").fit(X, y, qid=qid)
     assert (fit.solver_, fit.converged_) == ("dual", True)
     assert 60 < fit.n_iter_ < 200
-    monkeypatch.setattr("ranksvm.fits.linear.SIGNED_HINGE_ITERATIONS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.SIGNED_HINGE_EPOCHS", 2)
     assert RankSVM(loss="hinge", monotone="increasing", max_iter=10).fit(X, y, qid=qid).solver_ == "tron"
 
 
@@ -265,7 +265,7 @@ def test_path_and_warm_start_reach_the_same_optima():
 
 
 def test_slow_dual_is_left_to_tron(monkeypatch):
-    monkeypatch.setattr("ranksvm.fits.linear.DUAL_ITERATIONS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
     X, y, qid = wide(n_features=2500, seed=6)
     fit = RankSVM(C=1000.0).fit(scipy.sparse.csr_matrix(X), y, qid=qid)
     assert fit.solver_ == "tron"

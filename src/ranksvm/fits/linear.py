@@ -49,13 +49,18 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Iterations of the dual after which "auto" switches to another solver: about 600 epochs. Synthetic text takes 100
-# epochs, WikiQA at most 300.
-DUAL_ITERATIONS = 60
+# Epochs of the dual after which "auto" switches to TRON. Synthetic text takes 100 epochs, WikiQA at most 300.
+DUAL_EPOCHS = 650
 # The same for the hinge and weights of given signs, for which TRON is much slower. (In 3 of 96 random problems of at
-# most 250 rows, "auto" switched from the dual after 60 iterations. TRON then took 1,000 steps and 39 to 47 s without
-# reaching tol, and the dual alone 62 to 210 iterations and 0.3 s at most.)
-SIGNED_HINGE_ITERATIONS = 600
+# most 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without
+# reaching tol, and the dual alone up to 3,700 epochs and 0.3 s.)
+SIGNED_HINGE_EPOCHS = 11_450
+# If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents. An epoch
+# takes as long as reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the
+# dual before direct steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600
+# x 1,800, 3 queries, 1.49, 0.62 and 0.42; 1,000 x 2,000, 50 queries, 1.11, 0.84 and 0.69. On 3,900 x 3,900, 40 queries,
+# the dual takes 825 epochs and 8 s, direct steps more than 47 s.)
+DIRECT_STEPS, PAIR_BYTES = 25, 1400.0
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
 # if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
@@ -322,7 +327,8 @@ class LinearProblem(RankSVMProblem):
         self.device = device_of(term)
         self._dual: PairDual | None = None
         self._solver_was_auto = self.solver == "auto"
-        self._may_invert = False  # whether direct steps may follow the dual
+        # bytes that can be read in the time of a direct step with all documents, if direct steps may follow the dual
+        self._step_cost: float | None = None
         # solver "direct": True: all steps use the inverse of the Hessian; None: steps use it once that costs less
         self._direct = None if self._solver_was_auto else True
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
@@ -335,13 +341,14 @@ class LinearProblem(RankSVMProblem):
         few_rows = design is not None and term.dense and term.n_rows <= min(DIRECT_ROWS, term.n_variables)
         if self.solver == "auto":
             self.solver, fraction_of = choose_solver(term, self.loss, dual_size, few_rows)
-        self._may_invert = self._solver_was_auto and self.solver == "dual" and few_rows
-        if self.solver == "direct" or self._may_invert:
+        if self.solver == "direct" or (self._solver_was_auto and self.solver == "dual" and few_rows):
             from ranksvm.objectives import RowSpaceObjective  # here, because few fits need it
 
             assert isinstance(term, ThreadedTerm)
             assert design is not None
-            return RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
+            objective = RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
+            self._step_cost = objective.largest_inverse_cost()
+            return objective
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
@@ -390,9 +397,8 @@ class LinearProblem(RankSVMProblem):
     ) -> SolverResult:
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
-        If "auto" has chosen the dual, and it has not met ``tol`` after `DUAL_ITERATIONS` (for the hinge and
-        weights of given signs: `SIGNED_HINGE_ITERATIONS`), direct steps take over if there are few rows and no signs,
-        else TRON. TRON also continues if round-off stops direct steps.
+        If "auto" has chosen the dual, and it has not met ``tol`` after `_dual_epochs`, direct steps take over if there
+        are few rows and no signs, else TRON. TRON also continues if round-off stops direct steps.
         """
         if self.solver == "dual":
             result = self._solve_dual(C, start, interrupted, point)
@@ -402,7 +408,7 @@ class LinearProblem(RankSVMProblem):
         if done or not self._solver_was_auto or self.solver not in ("dual", "direct"):
             return result
         before, self._dual = self.solver, None
-        self.solver = "direct" if self._may_invert and before == "dual" else "tron"
+        self.solver = "direct" if self._step_cost is not None and before == "dual" else "tron"
         line = "%s converges slowly: %s continues from relative gap %.2e"
         logger.info(line, before, self.solver, result.relative_gap)
         self._direct = True
@@ -418,15 +424,29 @@ class LinearProblem(RankSVMProblem):
             self._dual = PairDual(design, self.pairs, self.loss.name, width, C, cone, self.n_threads)
         dual = self._dual
         dual.reweight(C)
-        signed_hinge = self.signs is not None and self.loss.name == "hinge"
-        limit = SIGNED_HINGE_ITERATIONS if signed_hinge else DUAL_ITERATIONS
-        max_iter = min(self.max_iter, limit) if self._solver_was_auto else self.max_iter
         with one_blas_thread():
             point = dual.evaluate(start if last is None else last.alpha)
-            result = dual_ascent(dual, point, tol=self.tol, max_iter=max_iter, interrupted=interrupted)
+            result = dual_ascent(
+                dual,
+                point,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                max_epochs=self._dual_epochs(),
+                interrupted=interrupted,
+            )
             w = np.zeros_like(result.w) if dual.learned_nothing(point) else result.w.copy()
         # copied, so that the result shares no array with the point
         return replace(result, w=w, alpha=point.alpha.copy(), width=self.loss.width)
+
+    def _dual_epochs(self) -> float:
+        """The number of epochs after which another solver takes over from the dual; infinite if the user chose it."""
+        if not self._solver_was_auto:
+            return float("inf")
+        if self.signs is not None and self.loss.name == "hinge":
+            return SIGNED_HINGE_EPOCHS
+        if self._step_cost is None:
+            return DUAL_EPOCHS
+        return DIRECT_STEPS * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)

@@ -69,6 +69,11 @@ class RowSpaceObjective(LinearObjective):
         diagonal = self.term.curvature_diagonal(point.at)
         return by_diagonal(1.0 + self.C * diagonal)
 
+    def largest_inverse_cost(self) -> float:
+        """Cost of `inverse` at a point at which all documents have an active pair, as a number of bytes to read."""
+        term = self.rows_term
+        return inverse_cost(np.ones(term.n_rows), term.pairs.pointers, self.inverse_memory)
+
     def inverse_cost(self, point: LinearPoint) -> float:
         """Cost of `inverse`, as a number of products with the Hessian; infinite if there is too little memory."""
         term = self.rows_term

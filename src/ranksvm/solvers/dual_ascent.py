@@ -3,7 +3,7 @@
 import threading
 from typing import Any, TypeVar
 
-from ranksvm.solvers.monitor import Monitor, SolverResult
+from ranksvm.solvers.monitor import Monitor, SolverResult, Status
 from ranksvm.solvers.protocol import DualObjective
 
 __all__ = ["dual_ascent"]
@@ -22,6 +22,7 @@ def dual_ascent(
     *,
     tol: float = 1e-4,
     max_iter: int = 1000,
+    max_epochs: float = float("inf"),
     interrupted: threading.Event | None = None,
     label: str | None = "",
 ) -> SolverResult:
@@ -43,6 +44,8 @@ def dual_ascent(
         Relative duality gap to reach.
     max_iter : int
         Largest number of iterations.
+    max_epochs : float
+        No iteration begins after this number of epochs.
     interrupted : threading.Event, optional
         Stops the run at the next certificate when set.
     label : str or None
@@ -56,6 +59,9 @@ def dual_ascent(
     monitor: Monitor[Any] = Monitor(objective, tol, max_iter, interrupted, label, descends=False)  # type: ignore[arg-type]  # no steps
     point = start
     while (status := monitor.record(point)) is None:
+        if monitor.n_evaluations >= max_epochs:
+            status = Status.MAX_ITERATIONS
+            break
         epochs = min(EPOCHS, 1 + int(EPOCH_SHARE * monitor.n_evaluations))
         objective.ascend(point, epochs)
         monitor.n_evaluations += epochs
