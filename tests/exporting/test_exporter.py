@@ -555,6 +555,36 @@ def test_sql_has_no_rows_of_values(ranker):
     assert "VALUES" not in export(ranker, to="sql").text
 
 
+@pytest.mark.parametrize(
+    ("table", "name", "quoted_table", "quoted_view"),
+    [
+        ("main.documents", "ranked", '"main"."documents"', '"ranked"'),
+        ("main.documents", "main.ranked", '"main"."documents"', '"main"."ranked"'),
+        ("main.documents", "temp.documents", '"main"."documents"', '"temp"."documents"'),
+        ('main."documents.1"', '"a.b"', '"main"."documents.1"', '"a.b"'),
+        ('"main"."do""c"', 'do"c 2', '"main"."do""c"', '"do""c 2"'),
+    ],
+)
+@pytest.mark.parametrize("scaler", [None, QueryMinMaxScaler(), QueryStandardScaler()])
+def test_tables_and_views_with_a_schema_in_sql(table, name, quoted_table, quoted_view, scaler):
+    result = export(with_weights([0.5, -0.25], scaler), to="sql", table=table, name=name)
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f'CREATE TABLE {quoted_table} ("qid" INTEGER, "f1" REAL, "f2" REAL)')
+    connection.execute(f"INSERT INTO {quoted_table} VALUES (1, 1.0, 2.0), (1, 3.0, 7.0)")
+    connection.executescript(result.text)
+    connection.executescript(result.text)
+    assert connection.execute(f"SELECT COUNT(*) FROM {quoted_view}").fetchone() == (2,)
+    assert connection.execute(sql_statements(result)[3]).fetchone() == (2, 0, 0)
+
+
+@pytest.mark.parametrize("table", ["public.", ".documents", "a..b", '"a', 'a."b', '"a"b'])
+def test_names_of_tables_that_cannot_be(ranker, table):
+    with pytest.raises(OptionError, match=r"cannot name a table or view in SQL: write NAME or SCHEMA\.NAME"):
+        export(ranker, to="sql", table=table)
+    with pytest.raises(OptionError, match="cannot name a table or view in SQL"):
+        export(ranker, to="sql", name=table)
+
+
 def test_many_features_in_sql():
     random = np.random.default_rng(0)
     model = with_weights(random.normal(size=1800))

@@ -76,7 +76,8 @@ def export(
         Feature store of Solr ("_DEFAULT_"), feature set of Elasticsearch and OpenSearch ("features"), or schema of
         Vespa.
     table, query_column : str, default "documents" and "qid"
-        Table of documents, and its column of query ids, in SQL.
+        Table of documents, and its column of query ids, in SQL. In ``table``, and in ``name`` for "sql", a dot
+        separates a schema from the name: "public.documents". A name that has a dot is in double quotes.
     non_negative : bool, default False
         Shift the scores so that no document whose features are in the range of X, or of the training data of a
         MinMaxScaler, has a negative score, which Lucene refuses. For "solr", "elasticsearch" and "opensearch".

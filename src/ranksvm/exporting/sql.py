@@ -1,6 +1,7 @@
 """SQL: a view of the documents with their scores; window functions compute per-query scalers."""
 
 import math
+import re
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
@@ -12,6 +13,9 @@ __all__ = ["SQL"]
 
 # Maximum number of terms in one pair of parentheses: parsers limit the depth of an expression (SQLite to 1,000).
 GROUP = 100
+
+# A part of a qualified name: in double quotes, or without dots.
+_PART = r'"(?:[^"]|"")+"|[^".][^.]*'
 
 
 def write(request: Request) -> bytes:
@@ -29,8 +33,8 @@ def write(request: Request) -> bytes:
         DuckDB, Snowflake; MySQL in the mode ANSI_QUOTES).
     """
     columns = [int(column) for column in request.used_columns()]
-    table, view = _quoted(request.table), _quoted(request.name)
-    if request.table == request.name:
+    table, view = _qualified(request.table), _qualified(request.name)
+    if table == view:
         raise OptionError(f"the view and the table are both called {request.table!r}: give another name.")
     if request.query_column in [request.names[column] for column in columns]:
         raise OptionError(
@@ -219,6 +223,17 @@ def _number(value: float) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _qualified(name: str) -> str:
+    """A name of a table or view, which may begin with the name of its schema and a dot."""
+    if not re.fullmatch(rf"(?:{_PART})(?:\.(?:{_PART}))*", name, re.DOTALL):
+        raise OptionError(
+            f"{name!r} cannot name a table or view in SQL: write NAME or SCHEMA.NAME, and put a name that has a dot in "
+            "double quotes."
+        )
+    parts = re.findall(_PART, name, re.DOTALL)
+    return ".".join(part if part.startswith('"') else _quoted(part) for part in parts)
 
 
 SQL = Target("sql", ".sql", write, query_methods=frozenset({"min_max", "standard"}), no_query_scaler=NO_RETRIEVERS)

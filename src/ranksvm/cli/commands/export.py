@@ -63,7 +63,13 @@ Examples:
     metavar="NAME",
     help="Feature store of Solr [_DEFAULT_], feature set of Elasticsearch and OpenSearch [features], schema of Vespa.",
 )
-@click.option("--table", default="documents", show_default=True, metavar="NAME", help="Table of documents, in SQL.")
+@click.option(
+    "--table",
+    default="documents",
+    show_default=True,
+    metavar="NAME",
+    help="Table of documents, in SQL: a name, or a schema, a dot and a name.",
+)
 @click.option(
     "--query-column",
     default="qid",
