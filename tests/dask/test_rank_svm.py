@@ -154,6 +154,7 @@ def test_unsorted_queries_of_string_ids(data, parts_of, chunk, caplog):
     X, y, _ = parts_of(mixed, chunk)
     with caplog.at_level("WARNING", logger="ranksvm.dask"):
         fit = DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=da.from_array(names, chunks=chunk))
+    assert "queries in several parts: 40; " in caplog.text
     assert "MB are shuffled" in caplog.text
     check_same(fit, RankSVM(C=C, tol=TOL).fit(mixed.X, mixed.y, qid=names))
     again = DaskRankSVM(C=C, tol=TOL).fit(X, y, qid=da.from_array(names, chunks=chunk))

@@ -56,7 +56,8 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
     ----------
     C, step_weight, linear, max_bins, interactions, interaction_bins, categorical, loss, huber_width, pair_selection,
     pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
-        As in `AdditiveRankSVM`. ``interactions="auto"`` chooses their number by the first ``eval_set``.
+        As in `AdditiveRankSVM`, but categories must be numbers, not text. ``interactions="auto"`` chooses their number
+        by the first ``eval_set``.
     warm_start : bool, default False
         Start from the last fit, if it has the same levels and no interactions.
     n_jobs : int or None, default None

@@ -117,11 +117,11 @@ def whole_parts(cluster: Cluster, rows: list[Future], reports: Sequence[Report])
     _check_sizes(cluster, rows, reports, row_bytes)
     size = f"{needed.n_rows:,} of {n_rows:,} rows ({needed.n_rows * row_bytes / 1e6:,.1f} MB)"
     if needed.n_rows <= MAX_MOVED_SHARE * n_rows:
-        logger.info("%d queries are in several parts: %s move to where most of them are", needed.n_queries, size)
+        logger.info("queries in several parts: %d; %s move to where most of them are", needed.n_queries, size)
         return _moved(cluster.client, rows, needed)
     logger.warning(
-        "%d queries are in several parts, so that %s would move: all %s MB are shuffled by query instead. Data sorted "
-        "by query need no shuffle.",
+        "queries in several parts: %d; %s would move, so all %s MB are shuffled by query instead. Data sorted by query "
+        "need no shuffle.",
         needed.n_queries,
         size,
         f"{n_rows * row_bytes / 1e6:,.1f}",

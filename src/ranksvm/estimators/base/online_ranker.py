@@ -420,7 +420,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     @property
     def cumulative_loss_(self) -> float:
-        """Sum over the pairs seen: the weight of the pair times its squared hinge before the update."""
+        """Sum over the pairs seen: the weight of the pair times its squared hinge before the update.
+
+        The hinge is ``max(0, 1 - w'z)``, and ``max(0, -w'z)`` for the perceptrons. For PRank, which learns from
+        documents, the sum is 0.
+        """
         return float(self.counts_[2])
 
     @property
