@@ -57,6 +57,8 @@ def test_odd_feedback(client, body, status, words):
     [
         (b'{"matrix": [[%d, 0, 0]]}' % ENDLESS, 422, "beyond the range"),
         (b'{"matrix": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
+        (b'{"matrix": [[1, 0, 0]], "m\\u0061trix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
+        (b'{"matri\\u0078": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
         (b'{"matrix": [[1, 0, 0]], "query": "a", "query": "b"}', 422, "the name 'query' is there twice"),
         (b'{"matrix": [[Infinity, 0, 0]]}', 400, "Infinity is not a valid JSON number"),
         (b'{"documents": [{"id": "a", "features": [%d, 0, 0]}]}' % ENDLESS, 422, "beyond the range"),
