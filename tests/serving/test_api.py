@@ -264,6 +264,22 @@ def test_chunked_bodies_are_limited(bad):
         assert connection.recv(1000).startswith(b"HTTP/1.1 413")
 
 
+def test_a_client_that_sends_a_whole_body_first_is_told_that_it_is_too_large(tmp_path):
+    running = Running(str(tmp_path / "events.db"), fitted(), limits=Limits(body=1 << 20))
+    try:
+        for size in (2 << 20, 8 << 20):
+            client = running.client()
+            status, problem, _ = client.post("/v1/rank", b" " * size)
+            assert (status, problem["detail"]) == (413, "the body is larger than 1048576 bytes.")
+            client.close()
+        with socket.create_connection(("127.0.0.1", running.port), timeout=30) as connection:
+            head = f"POST /v1/rank HTTP/1.1\r\nHost: localhost:{running.port}\r\nContent-Type: application/json\r\n"
+            connection.sendall(f"{head}Content-Length: 2000000\r\nExpect: 100-continue\r\n\r\n".encode())
+            assert connection.recv(1000).startswith(b"HTTP/1.1 413")
+    finally:
+        running.stop()
+
+
 def test_other_sites_are_refused(bad):
     client = bad.client()
     assert client.post("/v1/rank", {"matrix": [[1, 2, 3]]}, Origin="https://evil.example")[0] == 403

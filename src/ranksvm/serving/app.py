@@ -49,6 +49,9 @@ _REFRESH_SECONDS = 2.0
 # Seconds for which feedback waits until its event is stored, because another process may still be storing the event;
 # and seconds between two checks whether it is stored.
 _EVENT_TIMEOUT, _POLL_SECONDS = 1.0, 0.05
+# A body that is up to this many times as large as allowed is read before it is refused: clients that send a whole body
+# before they read the response would only see that the connection was closed.
+_DISCARDED = 8
 _ASSETS = {"": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -312,21 +315,28 @@ class _API:
         return body
 
     async def _body(self, request: HTTPRequest) -> bytes:
-        """The body; no more than the allowed size is read."""
+        """The body; no more than the allowed size is kept."""
         most = self._service.options.limits.body
         too_large = Problem(413, "body", f"the body is larger than {most} bytes.", {"Connection": "close"})
         length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > most:
+        if not length.isdecimal():
+            raise too_large
+        expected = int(length)  # 0 if the body comes in chunks
+        waits = "expect" in request.headers  # for a response before it sends the body
+        if expected > most and (waits or expected > _DISCARDED * most):
             raise too_large
         parts, size = [], 0
         try:
             async for part in request.stream():
                 size += len(part)
-                if size > most:
+                if size <= most:
+                    parts.append(part)
+                elif expected <= most:
                     raise too_large
-                parts.append(part)
         except ClientDisconnect:
             raise Problem(400, "malformed", "the body ended early: the connection was closed.") from None
+        if size > most:
+            raise too_large
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
             text = f"the body has the encoding {encoding!r}: send it as it is, without compression."
