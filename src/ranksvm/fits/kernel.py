@@ -292,10 +292,11 @@ class KernelProblem(RankSVMProblem):
         return not isinstance(self.matrix, LinearKernelMatrix)  # its products do not round Q
 
     def _stops_early(self) -> Callable[[KernelPoint], bool] | None:
-        """A test that tells a solver to stop, at the first point near the solution, if Q is clearly too coarse there.
+        """A test that tells a solver to stop, because Q is too coarse; None if Q cannot be stored more accurately.
 
-        The steps with a narrow width would be lost: the solution for Q in float32 has many pairs just at the margin,
-        and for Q in float64 these lie beside it. None if Q cannot be stored more accurately.
+        The solver stops at the first point near the solution if Q is clearly too coarse there. The steps with a narrow
+        width would be lost: the solution for Q in float32 has many pairs just at the margin, and for Q in float64 these
+        lie beside it. Later it stops at a point whose certificate only round-off keeps from meeting ``tol``.
         """
         if not self._may_be_too_coarse:
             return None
@@ -304,10 +305,12 @@ class KernelProblem(RankSVMProblem):
         def stops(point: KernelPoint) -> bool:
             nonlocal tested
             value, gap = self.objective.certificate(point)
-            if tested or gap > EARLY * value:
+            allowed = self.tol * value
+            if gap > (allowed if tested else EARLY * value):
                 return False
+            limit = allowed if tested else CLEARLY * allowed
             tested = True
-            return self.objective.round_off(point, self.tol) > CLEARLY * self.tol * value
+            return self.objective.round_off(point, self.tol) > limit
 
         return stops
 
