@@ -318,3 +318,16 @@ def test_masks_of_rows(data):
     assert by_mask["ndcg@10"] == by_number["ndcg@10"]
     assert [n for n, _ in seen] == [102, 102]
     np.testing.assert_array_equal(seen[0][1], seen[1][1])
+    shorter = [(~test[:-1], test)]
+    for choose in (
+        lambda: cross_validate(BySizes(), X, y, qid=qid, cv=shorter),
+        lambda: ranksvm.RankSVMCV(cv=shorter).fit(X, y, qid=qid),
+    ):
+        with pytest.raises(DataError, match=f"a mask in cv has {len(y) - 1} values instead of {len(y)}"):
+            choose()
+
+
+def test_zeros_and_ones_are_row_numbers(data):
+    X, y, qid = data
+    with pytest.raises(DataError, match="divides query"):
+        cross_validate(RankSVM(), X, y, qid=qid, cv=[([1] * 60 + [0] * 60, [0] * 60 + [1] * 60)])

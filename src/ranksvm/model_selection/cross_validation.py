@@ -464,7 +464,7 @@ def query_splits(
     Raises
     ------
     DataError
-        When a part is empty or a query lies in both parts of a split.
+        When a part is empty, a mask has another length, or a query lies in both parts of a split.
     OptionError
         When ``cv`` is not one of these or gives no split.
     """
@@ -472,7 +472,7 @@ def query_splits(
     if hasattr(cv, "split") and not isinstance(cv, str):
         found = list(cv.split(X, y, groups=number))
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        found = [(_row_numbers(train), _row_numbers(test)) for train, test in cv]
+        found = [(_row_numbers(train, len(number)), _row_numbers(test, len(number))) for train, test in cv]
     elif is_integer(cv):
         found = list(QueryKFold(cv).split(X, groups=number))
     else:
@@ -492,10 +492,14 @@ def query_splits(
     return found
 
 
-def _row_numbers(part: ArrayLike) -> np.ndarray:
+def _row_numbers(part: ArrayLike, n_rows: int) -> np.ndarray:
     """Row numbers, from row numbers or from a mask of the rows."""
     rows = np.asarray(part)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    if rows.dtype != bool:
+        return rows
+    if rows.size != n_rows:
+        raise DataError(f"a mask in cv has {rows.size} values instead of {n_rows}.")
+    return np.flatnonzero(rows)
 
 
 def _part(estimator: object, X: MatrixLike | Preferences, rows: np.ndarray, training_rows: np.ndarray) -> MatrixLike:
