@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ranksvm as package
+from ranksvm.cli.rankers import LowRankChoice
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +214,17 @@ def test_steps_too_short_to_change_anything_do_not_converge(ranksvm, ranksvm_jso
     short = "--learning-rate", "1e-7", "--max-epochs", "3"
     assert ranksvm_json(*arguments, *short)["converged"] is False
     assert "Stopped at max_epochs" in ranksvm(*arguments, *short).stderr
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_err_has_the_scale_of_all_labels_in_folds(train):
+    y, qid = np.minimum(train.y, 1.0), train.qid
+    y[0] = 4.0  # the highest grade is in one fold
+    options = {"random_state": 0, "max_epochs": 5, "n_jobs": 1}
+    how = {"metric": "err", "convention": "default", "rule": "best", "label": ""}
+    choice = LowRankChoice(lambda C: package.FactorizedRankSVM(C, **options), [0.1], cv=3, **how)
+    found = choice.fit(train.X, y, qid=qid).scores_[0]
+    for (rows, test), value in zip(package.QueryKFold(3).split(train.X, qid=qid), found, strict=True):
+        model = package.FactorizedRankSVM(0.1, **options).fit(train.X[rows], y[rows], qid=qid[rows])
+        scores = model.predict(train.X[test])
+        assert value == package.metrics.evaluate(y[test], scores, qid[test], "err", max_label=4).means["err"]

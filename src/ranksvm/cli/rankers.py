@@ -193,13 +193,13 @@ class LowRankChoice:
 
         ids = np.zeros(len(y), dtype=np.int64) if qid is None else id_array(qid)
         splits = query_splits(self.cv, X, y, Queries.from_qid(ids, len(y)))
-        steps = Steps(len(self.Cs_) * len(splits))
+        steps, highest = Steps(len(self.Cs_) * len(splits)), max(0.0, float(y.max()))
         self.scores_ = np.empty((len(self.Cs_), len(splits)))
         for fold, (train, test) in enumerate(splits):
             held_out = X[test], y[test], ids[test]
             for place, C in enumerate(self.Cs_):
                 ranker = self.make(C).fit(X[train], y[train], qid=ids[train])
-                found = self._evaluated(C, ranker, held_out, f"fold {fold + 1} of {len(splits)}", steps)
+                found = self._evaluated(C, ranker, held_out, f"fold {fold + 1} of {len(splits)}", steps, highest)
                 self.scores_[place, fold] = found.means[self.metric]
         self.mean_scores_, self.standard_errors_ = mean_and_standard_error(self.scores_)
 
@@ -226,11 +226,13 @@ class LowRankChoice:
         self.mean_scores_, self.standard_errors_ = np.array(scores), np.array(errors)
         return fitted
 
-    def _evaluated(self, C: float, ranker: "Estimator", data: "Rows", where: str, steps: Steps) -> "Evaluation":
+    def _evaluated(
+        self, C: float, ranker: "Estimator", data: "Rows", where: str, steps: Steps, max_label: float | None = None
+    ) -> "Evaluation":
         from ranksvm.metrics import evaluate
 
         X, y, qid = data
-        found = evaluate(y, ranker.predict(X), qid, [self.metric], convention=self.convention)
+        found = evaluate(y, ranker.predict(X), qid, [self.metric], convention=self.convention, max_label=max_label)
         line = "%s, C = %s: %s %.4f on %s"
         logger.info(line, self.label, power(C), self.metric, found.means[self.metric], where, extra=steps.next())
         return found
