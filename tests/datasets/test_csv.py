@@ -163,6 +163,20 @@ def test_other_encodings_are_refused(tmp_path, text):
             read(path)
 
 
+@pytest.mark.parametrize("letter", ["e", "\u00e9"])
+def test_long_lines_lose_no_column(tmp_path, letter):
+    """The line of names takes more than the 64 KiB that are read at a time; there, a name ends."""
+    path = tmp_path / "data.csv"
+    width = 12 - 3 * len(letter.encode())
+    names = [f"{letter * 3}{place:0{width}}" for place in range(9000)]
+    names[0] = "x" * (((1 << 16) - len("label,qid,")) % 13 + 13)
+    values = ["True", *["1"] * 8998, "2"]
+    path.write_text(f"label,qid,{','.join(names)}\n1,1,{','.join(values)}\n", encoding="utf-8")
+    for data in (read_data(path), next(iter_data(path))):
+        assert data.X.shape == (1, 9000)
+        assert (data.feature_names[-1], data.X[0, 0], data.X[0, -1]) == (names[-1], 1.0, 2.0)
+
+
 def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("label,query_id,session,x\n1,a,5,1\n0,a,6,2\n")

@@ -1,6 +1,5 @@
 """CSV and TSV, whose first line names the columns, read by pyarrow; compressed or not."""
 
-import codecs
 import io
 import os
 import re
@@ -267,13 +266,13 @@ def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[st
     chunks = _chained(head, rest) if kind is None else decompressed(_File(_chained(head, rest)), kind)  # type: ignore[arg-type]
     first = b""
     try:
-        while first.count(b"\n") < 2 and len(first) < HEAD and (chunk := next(chunks, b"")):
+        # names and first values of all columns: their lines may be long
+        while len(first.splitlines()) < 3 and (chunk := next(chunks, b"")):
             first += chunk
     except BrokenStreamError as error:
         raise _refusal(name, error) from error
-    line, end, _ = first.partition(b"\n")
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(line, final=bool(end))  # a long line may end within a character
+        first.partition(b"\n")[0].decode()
     except UnicodeDecodeError:
         raise DataError(f"{name} is not text in UTF-8: convert it to UTF-8 first.") from None
     names, first_values = _records(first, _SUFFIXES.get(_suffix(name)))
