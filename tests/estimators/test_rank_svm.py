@@ -533,9 +533,10 @@ def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
     X, y, qid = make_wide(20)
     model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("dual", True)
-    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_STEPS", 0)
-    model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
-    assert (model.solver_, model.converged_) == ("direct", True)
+    for name, value in (("DIRECT_STEPS", 0), ("DIRECT_STEPS", 1e9), ("MAX_EPOCHS", 5)):
+        monkeypatch.setattr(f"ranksvm.fits.linear.{name}", value)
+        model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
+        assert (model.solver_, model.converged_) == ("dual" if name == "DIRECT_STEPS" and value else "direct", True)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

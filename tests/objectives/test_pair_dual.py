@@ -233,7 +233,7 @@ def test_tron_takes_over_the_hinge_with_known_signs_later(monkeypatch):
     fit = RankSVM(loss="hinge", monotone="increasing").fit(X, y, qid=qid)
     assert (fit.solver_, fit.converged_) == ("dual", True)
     assert 60 < fit.n_iter_ < 200
-    monkeypatch.setattr("ranksvm.fits.linear.SIGNED_HINGE_EPOCHS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.MAX_EPOCHS", 2)
     assert RankSVM(loss="hinge", monotone="increasing", max_iter=10).fit(X, y, qid=qid).solver_ == "tron"
 
 

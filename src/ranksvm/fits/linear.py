@@ -51,10 +51,11 @@ logger = logging.getLogger("ranksvm.fits")
 
 # Epochs of the dual after which "auto" switches to TRON. Synthetic text takes 100 epochs, WikiQA at most 300.
 DUAL_EPOCHS = 650
-# The same for the hinge and weights of given signs, for which TRON is much slower. (In 3 of 96 random problems of at
-# most 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without
-# reaching tol, and the dual alone up to 3,700 epochs and 0.3 s.)
-SIGNED_HINGE_EPOCHS = 11_450
+# The most epochs, in about 600 iterations: after max_iter (1,000) iterations, no other solver takes over. This is the
+# limit for the hinge and weights of given signs, for which TRON is much slower. (In 3 of 96 random problems of at most
+# 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching
+# tol, and the dual alone up to 3,700 epochs and 0.3 s.)
+MAX_EPOCHS = 11_450
 # If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents. An epoch
 # takes as long as reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the
 # dual before direct steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600
@@ -443,10 +444,10 @@ class LinearProblem(RankSVMProblem):
         if not self._solver_was_auto:
             return float("inf")
         if self.signs is not None and self.loss.name == "hinge":
-            return SIGNED_HINGE_EPOCHS
+            return MAX_EPOCHS
         if self._step_cost is None:
             return DUAL_EPOCHS
-        return DIRECT_STEPS * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs)
+        return min(MAX_EPOCHS, DIRECT_STEPS * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs))
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)
