@@ -75,7 +75,7 @@ WIDEN = 30.0
 # too high.
 ROUNDING = 0.5
 # Q in float32 is clearly too coarse if, at the first point whose gap is at most EARLY times the objective, the bound on
-# round-off exceeds CLEARLY times the gap to reach: from there to the solution the bound may still fall by a factor of 5.
+# round-off exceeds CLEARLY times the gap to reach: from there to the solution it may still fall by a factor of 5.
 # (MQ2008, hinge, CPU seconds without and with a stop at this point: gamma = 2^-1, C = 32, 14.8 and 11.0; gamma = 2^-5,
 # C = 32, 3.8 and 2.5.)
 EARLY, CLEARLY = 0.1, 10.0
