@@ -498,21 +498,22 @@ def test_a_fit_that_continues_in_float64_solves_the_same_problem(loss):
 
 
 def test_a_matrix_that_is_clearly_too_coarse_is_replaced_before_the_smoothing_is_reduced_to_the_end(monkeypatch):
-    widths, switch = [], KernelProblem._switch_to_float64
+    widths, switch, widened = [], KernelProblem._switch_to_float64, []
 
-    def recorded(problem, C, w, widens):
-        widths.append((problem.objective.width, widens))
-        return switch(problem, C, w, widens)
+    def recorded(problem, C, w):
+        widths.append(problem.objective.width)
+        return switch(problem, C, w)
 
     monkeypatch.setattr(KernelProblem, "_switch_to_float64", recorded)
+    monkeypatch.setattr(KernelProblem, "_widen", widened.append)
     data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
     options = {"C": 10.0, "gamma": 0.5, "loss": "hinge", "tol": 1e-7}
     coarse, fine = (
         KernelRankSVM(kernel_dtype=dtype, **options).fit(data.X, data.y, qid=data.qid)
         for dtype in ("float32", "float64")
     )
-    ((width, widens),) = widths
-    assert not widens
+    (width,) = widths
+    assert not widened
     assert width > 30 * coarse.width_
     assert (coarse.kernel_dtype_, coarse.converged_) == ("float64", True)
     assert coarse.objective_ == pytest.approx(fine.objective_, rel=2e-7)

@@ -204,15 +204,16 @@ class KernelProblem(RankSVMProblem):
         the objective by more than a relative ``tol``, Q is recomputed in float64, and stays in float64.
         """
         if self._too_coarse(C):
-            start, point = None, self._switch_to_float64(C, start if point is None else point.w, widens=True)
+            self._widen()
+            start, point = None, self._switch_to_float64(C, start if point is None else point.w)
         elif point is not None and self.objective.reducible:
             self._widen()
             point = self.objective.evaluate(point.w)
         result = super().solve(C, start, interrupted, point=point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
-            # a width that is not yet the last one need not be raised again
-            widens = self.objective.smoothing_suffices(result.point, self.tol)
-            point = self._switch_to_float64(C, result.w, widens)
+            if self.objective.smoothing_suffices(result.point, self.tol):  # the width was the last one
+                self._widen()
+            point = self._switch_to_float64(C, result.w)
             result = super().solve(C, interrupted=interrupted, point=point).after(result)
         return result
 
@@ -296,9 +297,9 @@ class KernelProblem(RankSVMProblem):
         """A test that tells a solver to stop, because Q is too coarse; None if Q cannot be stored more accurately.
 
         With a loss whose smoothing is reduced, the solver stops at the first point near the solution if Q is clearly
-        too coarse there. The steps with a narrow width would be lost: the solution for Q in float32 has many pairs just
-        at the margin, and for Q in float64 these lie beside it. With any loss it stops at a point whose certificate
-        only round-off keeps from meeting ``tol``.
+        too coarse there. Steps with a narrow width would be lost: many pairs of the solution for Q in float32 are just
+        at the margin, and Q in float64 moves them away from it. With any loss, the solver stops at a point at which the
+        gap meets ``tol`` but the bound on round-off alone exceeds it.
         """
         if not self._may_be_too_coarse:
             return None
@@ -318,7 +319,7 @@ class KernelProblem(RankSVMProblem):
 
         return stops
 
-    def _switch_to_float64(self, C: float, w: np.ndarray | None, widens: bool) -> KernelPoint | None:
+    def _switch_to_float64(self, C: float, w: np.ndarray | None) -> KernelPoint | None:
         """Switch to Q in float64; return the evaluation of a float32 solution, or None if the function 0 is better."""
         logger.info("%sfloat32 is too coarse for this C and tol: recomputing the kernel matrix in float64", self.label)
         coefficients = None if w is None else self.objective.coefficients(w)
@@ -327,8 +328,6 @@ class KernelProblem(RankSVMProblem):
         self.release()
         self.dtype = "float64"
         self.objective.width = width
-        if widens:
-            self._widen()
         if coefficients is None:
             return None
         self.objective.reweight(C)
