@@ -8,13 +8,21 @@ from typing import IO, Any
 
 from ranksvm.exceptions import MissingDependencyError
 
-__all__ = ["BrokenStreamError", "compression_of", "compression_of_name", "compressor", "decompressed", "first_text"]
+__all__ = [
+    "HEAD",
+    "BrokenStreamError",
+    "compression_of",
+    "compression_of_name",
+    "compressor",
+    "decompressed",
+    "first_text",
+]
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 _SUFFIXES = {".gz": "gzip", ".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _CHUNK = 1 << 14  # compressed bytes read at a time
 _MAX_TEXT = 1 << 20  # bytes of text returned at a time
-_HEAD = 1 << 16  # bytes of plain text that show the format of a file
+HEAD = 1 << 16  # bytes that show the format of a file
 
 
 class BrokenStreamError(Exception):
@@ -115,7 +123,7 @@ def decompressed(file: IO[bytes], kind: str) -> Iterator[bytes]:
 def first_text(file: IO[bytes]) -> bytes:
     """The first text of a seekable file, decompressed, to recognize its format; empty if decompression fails."""
     file.seek(0)
-    head = file.read(_HEAD)
+    head = file.read(HEAD)
     if (kind := compression_of(head)) is None:
         return head
     file.seek(0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ranksvm.estimators.base.choosing_ranker import ChoosingRanker
     from ranksvm.estimators.base.ranker import Ranker
     from ranksvm.estimators.rank_svm import RankSVMCore
-    from ranksvm.metrics import Evaluation
+    from ranksvm.metrics import Evaluation, Metric
 
     LowRank = FactorizedRankSVM | RegularizedRankSVM
     Estimator = RankSVMCore | KernelRankSVM | AdditiveRankSVM | ChoosingRanker | LowRank
@@ -189,17 +189,19 @@ class LowRankChoice:
 
         from ranksvm.data import Queries
         from ranksvm.data.queries import id_array
+        from ranksvm.metrics.definitions import on_scale, parse_metric
         from ranksvm.model_selection.cross_validation import mean_and_standard_error, query_splits
 
         ids = np.zeros(len(y), dtype=np.int64) if qid is None else id_array(qid)
         splits = query_splits(self.cv, X, y, Queries.from_qid(ids, len(y)))
-        steps, highest = Steps(len(self.Cs_) * len(splits)), max(0.0, float(y.max()))
+        steps = Steps(len(self.Cs_) * len(splits))
+        (metric,) = on_scale([parse_metric(self.metric)], y.max)
         self.scores_ = np.empty((len(self.Cs_), len(splits)))
         for fold, (train, test) in enumerate(splits):
             held_out = X[test], y[test], ids[test]
             for place, C in enumerate(self.Cs_):
                 ranker = self.make(C).fit(X[train], y[train], qid=ids[train])
-                found = self._evaluated(C, ranker, held_out, f"fold {fold + 1} of {len(splits)}", steps, highest)
+                found = self._evaluated(C, ranker, held_out, f"fold {fold + 1} of {len(splits)}", steps, metric)
                 self.scores_[place, fold] = found.means[self.metric]
         self.mean_scores_, self.standard_errors_ = mean_and_standard_error(self.scores_)
 
@@ -219,7 +221,7 @@ class LowRankChoice:
             if getattr(ranker, "early_stopping_rounds", None) is not None:
                 sets = {"eval_set": [valid[:2]], "eval_qid": [valid[2]]}
             fitted.append(ranker.fit(X, y, **grouping, **sets))
-            found = self._evaluated(C, ranker, valid, "validation data", steps)
+            found = self._evaluated(C, ranker, valid, "validation data", steps, self.metric)
             scores.append(found.means[self.metric])
             errors.append(standard_error_over_queries(found.per_query[self.metric], found.weights[self.metric]))
         self.scores_ = np.array(scores)[:, np.newaxis]
@@ -227,12 +229,12 @@ class LowRankChoice:
         return fitted
 
     def _evaluated(
-        self, C: float, ranker: "Estimator", data: "Rows", where: str, steps: Steps, max_label: float | None = None
+        self, C: float, ranker: "Estimator", data: "Rows", where: str, steps: Steps, metric: "str | Metric"
     ) -> "Evaluation":
         from ranksvm.metrics import evaluate
 
         X, y, qid = data
-        found = evaluate(y, ranker.predict(X), qid, [self.metric], convention=self.convention, max_label=max_label)
+        found = evaluate(y, ranker.predict(X), qid, [metric], convention=self.convention)
         line = "%s, C = %s: %s %.4f on %s"
         logger.info(line, self.label, power(C), self.metric, found.means[self.metric], where, extra=steps.next())
         return found

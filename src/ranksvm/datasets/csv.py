@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 import ranksvm._compiled.linear as linear
 from ranksvm._util.atomic_files import atomic_text_file
-from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed
+from ranksvm._util.compression import HEAD, BrokenStreamError, compression_of, decompressed
 from ranksvm._util.tables import frame_of, without_formula
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.table import Columns, Table, pyarrow_with, table
@@ -29,14 +29,12 @@ if TYPE_CHECKING:
 
     SeekableFile: TypeAlias = IO[bytes] | GrowingFile
 
-__all__ = ["DTYPE", "HEAD", "REFUSED_VALUE", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
+__all__ = ["DTYPE", "REFUSED_VALUE", "is_csv", "read_csv", "read_csv_blocks", "write_csv"]
 
 _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 # default type of X: it keeps the precision of the text
 DTYPE = np.float64
-# number of bytes searched for the first line
-HEAD = 1 << 16
 # bytes parsed at a time in a stream
 _BLOCK = 1 << 20
 # rows written at a time

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
-from ranksvm._util.compression import first_text
+from ranksvm._util.compression import HEAD, first_text
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
-from ranksvm.datasets.csv import HEAD, is_csv, read_csv
+from ranksvm.datasets.csv import is_csv, read_csv
 from ranksvm.datasets.letor.reader import read_letor
 from ranksvm.datasets.letor.writer import write_letor
 from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_integer
-from ranksvm._util.compression import BrokenStreamError, compression_of, decompressed, first_text
+from ranksvm._util.compression import HEAD, BrokenStreamError, compression_of, decompressed, first_text
 from ranksvm._util.types import PathLike
 from ranksvm.data import frames
 from ranksvm.datasets import parquet
-from ranksvm.datasets.csv import HEAD, is_csv, read_csv_blocks
+from ranksvm.datasets.csv import is_csv, read_csv_blocks
 from ranksvm.datasets.letor.source import GrowingFile, MemoryText, Text
 from ranksvm.datasets.letor.text import Layout, Settings, split
 from ranksvm.datasets.letor.windows import (

@@ -16,12 +16,12 @@ import numpy as np
 
 from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary_beside
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.compression import compression_of, first_text
+from ranksvm._util.compression import HEAD, compression_of, first_text
 from ranksvm._util.special_files import is_special
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
-from ranksvm.datasets.csv import HEAD, is_csv, read_csv_blocks
+from ranksvm.datasets.csv import is_csv, read_csv_blocks
 from ranksvm.datasets.letor.reader import letor_blocks
 from ranksvm.datasets.letor.text import Layout
 from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
