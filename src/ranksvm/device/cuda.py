@@ -57,9 +57,10 @@ DRIVER_VERSION, CAPABILITY = 13000, (7, 5)
 # ALL_KEPT_BYTES. Not yet measured.
 KEPT_BYTES, ALL_KEPT_BYTES = 1 << 20, 64 << 20
 # Up to MAX_COPYING_THREADS threads copy an array of STAGED_BYTES or more to the GPU, through pinned buffers of
-# PINNED_BYTES, two for each thread. (The driver would use a single thread for memory that is not pinned. It would copy
-# 9 GB/s, although an H100 can take 55 GB/s.)
-STAGED_BYTES, PINNED_BYTES, MAX_COPYING_THREADS = 16 << 20, 2 << 20, 8
+# PINNED_BYTES, up to two for each thread. (The driver would use a single thread for memory that is not pinned. It would
+# copy 9 GB/s, although an H200 can take 55 GB/s. With 8 threads, parts of 2 MB were copied at 17 GB/s, of 4 MB at 29,
+# of 8 MB at 41, and of 16 MB at 34.)
+STAGED_BYTES, PINNED_BYTES, MAX_COPYING_THREADS = 16 << 20, 8 << 20, 8
 # Number of blocks with rows in shared memory that a multiprocessor runs at a time. On an H100, 3 were faster than 2 and
 # 4, most of all for lists of up to 100 documents.
 LARGE_BLOCKS = 3
@@ -185,8 +186,9 @@ class CudaDevice:
         """Copy through pinned buffers, which threads fill while the device still receives earlier parts."""
         array = self.empty(values.shape, values.dtype) if into is None else into
         content = values.reshape(-1).view(np.uint8)
+        starts = range(0, len(content), PINNED_BYTES)
         with self._lock:
-            for _ in range(2 * n_threads - self._n_buffers):
+            for _ in range(min(2 * n_threads, len(starts)) - self._n_buffers):
                 self._buffers.put(_Buffer(self))
                 self._n_buffers += 1
 
@@ -197,7 +199,7 @@ class CudaDevice:
             finally:
                 self._buffers.put(buffer)
 
-        parallel_map(copy, range(0, len(content), PINNED_BYTES), n_threads)
+        parallel_map(copy, starts, n_threads)
         self._wait_for_stream()
         return array
 
@@ -251,9 +253,8 @@ class CudaDevice:
         found = self._kernels.get((variant, kernel)) or self._loaded(variant, kernel)
         # int: NumPy's integers are refused
         config = self._core.LaunchConfig(grid=int(n_blocks), block=self.n_threads, shmem_size=int(8 * shared))
-        values = [word[()] for word in words(arguments)]
         with self._current(), self._failures(f", by the kernel {kernel}"):
-            self._core.launch(self._stream, config, found, *values)
+            self._core.launch(self._stream, config, found, *words(arguments))
 
     def _loaded(self, variant: Variant, kernel: str) -> "Kernel":
         """Load a compiled kernel, and allow it to use all shared memory of a block: the default limit is 48 KB."""

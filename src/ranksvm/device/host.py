@@ -1,6 +1,7 @@
 """The host in place of a GPU: the same kernels, compiled for the host."""
 
 import ctypes
+import struct
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,9 @@ class HostDevice:
     ) -> None:
         if 8 * shared > self.shared_bytes:
             raise DeviceError(f"{self.name}: {kernel} asks for {8 * shared} bytes of shared memory.")
-        packed = np.array([word.view(np.uint64)[()] for word in words(arguments)], dtype=np.uint64)
+        given = words(arguments)
+        types = "".join("d" if isinstance(word, float) else "q" for word in given)
+        packed = np.frombuffer(struct.pack(f"={types}", *given), dtype=np.uint64)
         host_device.launch(f"{variant}/{kernel}", n_blocks, self.n_threads, shared, packed, self.backwards)
 
     def synchronise(self) -> None:

@@ -153,7 +153,7 @@ class Device(Protocol):
         """Wait for all launched work, also of other libraries; raises DeviceError if something has failed."""
 
 
-def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
+def words(arguments: tuple[Argument, ...]) -> list[int | float]:
     """The arguments of a kernel, 8 bytes each: addresses, integers and float64 numbers.
 
     Parameters
@@ -163,20 +163,20 @@ def words(arguments: tuple[Argument, ...]) -> list[np.ndarray]:
 
     Returns
     -------
-    list of ndarray
-        For each argument, a scalar array of uint64, int64 or float64.
+    list of int or float
+        The arguments, with the address of each array in place of the array, and 0 for None.
 
     Raises
     ------
     TypeError
         When an argument is anything else, such as a float32 number.
     """
-    found = []
+    found: list[int | float] = []
     for value in arguments:
-        if value is None or isinstance(value, DeviceArray):
-            found.append(np.asarray(0 if value is None else value.pointer, dtype=np.uint64))
-        elif isinstance(value, float):
-            found.append(np.asarray(value, dtype=np.float64))
+        if isinstance(value, DeviceArray):
+            found.append(value.pointer)
+        elif value is None:
+            found.append(0)
         else:
-            found.append(np.asarray(operator.index(value), dtype=np.int64))
+            found.append(float(value) if isinstance(value, float) else int(operator.index(value)))
     return found
