@@ -46,11 +46,11 @@ class DeviceLandmarks(Landmarks):
     def term(self, loss: PairwiseLoss, n_threads: int) -> DeviceTerm:
         """The data term of the problem over these functions: see `Landmarks.term`."""
         pairs = loss.pairs
-        order = order_on_device(pairs).positions
-        taken = order if pairs.rows is None else pairs.rows[order]
+        order = order_on_device(pairs)
+        taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
         run = Launcher(self._device, Variant(hasattr(pairs, "pair_pointers"), False, "double"))
         rows = DenseRows(run, self._there, taken, self._largest)
-        return DeviceTerm(self._device, self.design, loss, n_threads, rows)
+        return DeviceTerm(self._device, self.design, loss, n_threads, rows, order)
 
     def hessian(self, within: LinearObjective, point: "KernelPoint") -> np.ndarray:
         """The Hessian of the problem over these functions: see `Landmarks.hessian`."""

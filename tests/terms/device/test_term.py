@@ -338,13 +338,13 @@ def test_features_with_more_than_2_to_the_31_values(large_block_bytes):
     n_rows = problem.pairs.n_rows
     X[-n_rows:] = problem.X[:n_rows] if problem.pairs.rows is None else problem.X[problem.pairs.rows]
     device = HostDevice(large_block_bytes=large_block_bytes)
-    order = order_on_device(problem.pairs).positions
+    order = order_on_device(problem.pairs)
     run = Launcher(device, Variant(False, False, "float"))
     there = DeviceArray(X.ctypes.data, X.shape, X.dtype, X)
-    rows = device_rows.DenseRows(run, there, n_all - n_rows + order, np.abs(problem.X).max(axis=0))
+    rows = device_rows.DenseRows(run, there, n_all - n_rows + order.positions, np.abs(problem.X).max(axis=0))
     design = as_design_matrix(np.ascontiguousarray(X[-n_rows:]))
     loss = problem.spec.with_pairs(problem.pairs)
-    term = DeviceTerm(device, design, loss, rows=rows)
+    term = DeviceTerm(device, design, loss, rows=rows, order=order)
     expected = DeviceTerm(device, as_design_matrix(problem.X.astype(np.float32)), loss)
     w = np.linspace(-1.0, 1.0, 6)
     a, b = term.evaluate(w, None), expected.evaluate(w, None)

@@ -158,12 +158,12 @@ class CodedTerm(DeviceTerm):
         sparse = linear and not design.features.dense
         real = "float" if linear and design.features.dtype == np.float32 else "double"
         run = Launcher(device, Variant(listed, sparse, real))
-        order = order_on_device(pairs).positions
-        taken = order if pairs.rows is None else pairs.rows[order]
+        order = order_on_device(pairs)
+        taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
         features = _features_on(run, design, taken, n_threads, {} if on_devices is None else on_devices)
         rows = CodedRows(features, run, design, taken, n_threads)
         # only products are computed there: methods that read single rows are overridden
-        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows), rows.basis)
+        super().__init__(device, design, loss, n_threads, cast(DenseRows, rows), order, rows.basis)
         self.design: AdditiveDesign = design
         self._n_threads = n_threads
 

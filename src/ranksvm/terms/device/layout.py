@@ -108,13 +108,15 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Pairwise
         raise DeviceMemoryError(f"With X on the host, streamed through in blocks of {block}: {error}") from error
 
 
-def layout_of_rows(rows: DenseRows | SparseRows, loss: PairwiseLoss, n_threads: int = 1) -> Layout:
+def layout_of_rows(rows: DenseRows | SparseRows, order: DeviceOrder, loss: PairwiseLoss, n_threads: int = 1) -> Layout:
     """The layout of a term whose rows are on a device already.
 
     Parameters
     ----------
     rows : DenseRows or SparseRows
-        The rows of the pairs, in the order of `order_on_device`.
+        The rows of the pairs.
+    order : DeviceOrder
+        Their order: the result of `order_on_device` for these pairs.
     loss : SquaredHinge, HuberHinge or Hinge
         The loss over pairs of its rows.
     n_threads : int
@@ -125,7 +127,7 @@ def layout_of_rows(rows: DenseRows | SparseRows, loss: PairwiseLoss, n_threads: 
     Layout
         The data on the device.
     """
-    return _around(rows, loss, order_on_device(loss.pairs), None, n_threads)
+    return _around(rows, loss, order, None, n_threads)
 
 
 def _copied(

@@ -93,7 +93,9 @@ def _level_arguments(pairs: ComparablePairs, order: DeviceOrder) -> tuple[Any, .
     """Fields of LevelPairs (pairs.hpp): levels are numbered across queries; a long query has one level, so no pairs."""
     sizes, pointers = np.diff(order.pointers), order.pointers
     level = pairs.levels[order.positions]
-    level[np.repeat(is_long(pairs)[order.queries], sizes)] = 0
+    long = is_long(pairs)
+    if long.any():
+        level[np.repeat(long[order.queries], sizes)] = 0
     new = np.ones(len(level), dtype=bool)
     new[1:] = level[1:] != level[:-1]
     new[pointers[:-1][sizes > 0]] = True

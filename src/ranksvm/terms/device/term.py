@@ -20,7 +20,7 @@ from ranksvm.losses.round_off import LossRoundOff, SumLengths
 from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
 from ranksvm.terms.device.layout import layout_of_rows, layout_on
 from ranksvm.terms.device.long_queries import LongPoint, is_long
-from ranksvm.terms.device.pairs import order_on_device
+from ranksvm.terms.device.pairs import DeviceOrder, order_on_device
 from ranksvm.terms.device.rows import DenseRows, DeviceDesign, StreamedRows
 from ranksvm.terms.device.sparse_rows import SparseRows
 from ranksvm.terms.host import DIAGONAL_ROWS, SEED
@@ -88,7 +88,9 @@ class DeviceTerm:
     n_threads : int
         Number of threads for work on the host.
     rows : DenseRows or SparseRows, optional
-        The rows of the pairs in the order of the device, if they are there already.
+        The rows of the pairs, if they are on the device already.
+    order : DeviceOrder, optional
+        Their order there, if ``rows`` is given.
     basis : Basis, optional
         The map from weights to the vectors that the products of ``rows`` take; by default the weights themselves.
     """
@@ -109,6 +111,7 @@ class DeviceTerm:
         loss: PairwiseLoss,
         n_threads: int = 1,
         rows: DenseRows | SparseRows | None = None,
+        order: DeviceOrder | None = None,
         basis: Basis | None = None,
     ):
         self.device = device
@@ -136,7 +139,10 @@ class DeviceTerm:
         self._weights = device.empty((n_numbers,), np.float64)
         # the sums of a loss, then a gradient
         self._results = device.empty((LOSS_COLUMNS + n_numbers,), np.float64)
-        there = layout_on(self._run, design, loss, n_threads) if rows is None else layout_of_rows(rows, loss, n_threads)
+        if rows is None or order is None:
+            there = layout_on(self._run, design, loss, n_threads)
+        else:
+            there = layout_of_rows(rows, order, loss, n_threads)
         self._order, self._rows, self._pairs, self._long, self._pass, self._block_bytes = there
         self._is_long = is_long(pairs)
         self._spare: list[DeviceArray] = []
@@ -456,10 +462,11 @@ class DeviceTerm:
 
     def _drawn(self, n_rows: int, seed: int) -> DeviceSample:
         pairs, positions = self.pairs.sample(n_rows, seed)
-        place, rows = self._places, None
+        place, rows, order = self._places, None, None
         if not isinstance(self._rows, StreamedRows):
-            rows = self._rows.taken(place[positions[order_on_device(pairs).positions]])
-        term = DeviceTerm(self.device, self.design, self.loss.with_pairs(pairs), rows=rows)
+            order = order_on_device(pairs)
+            rows = self._rows.taken(place[positions[order.positions]])
+        term = DeviceTerm(self.device, self.design, self.loss.with_pairs(pairs), rows=rows, order=order)
         places = place[positions[term._order.positions]]
         return DeviceSample(term, self._run.copy_in(places), (n_rows, seed))
 
