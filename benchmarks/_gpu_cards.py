@@ -12,6 +12,7 @@ from ranksvm.device.cuda import BLOCKS_PER_MULTIPROCESSOR, LARGE_BLOCKS, N_THREA
 from ranksvm.device.host import HostDevice
 from ranksvm.fits.work import linear_work
 from ranksvm.losses import LossSpec
+from ranksvm.terms.device.dense_pass import PER_ROW
 from ranksvm.terms.device.term import DeviceTerm
 
 LOSS = LossSpec("squared_hinge")
@@ -174,6 +175,7 @@ def evaluation(card: Card, data: RankingData) -> Evaluation:
     term = DeviceTerm(device, design, LOSS.with_pairs(pairs))
     device.launches.clear()
     term.evaluate(np.zeros(data.n_features), None)
+    before_rows = 0 if term._pass is None else term._pass._before_rows()
     fit = linear_work(LOSS, pairs, design)._replace(rows=0.0).on_gpu(card.costs())
     found = Evaluation(int(design.row_bytes), 2.0 * pairs.n_pairs, len(device.launches), fit)
     for kernel, arguments, n_blocks, shared in device.launches:
@@ -186,9 +188,10 @@ def evaluation(card: Card, data: RankingData) -> Evaluation:
         if kernel != "fused_loss":
             continue
         # these arguments follow 8 arguments for the pairs and 4 for the rows
-        begin, n_tasks, _, n_kept = arguments[12:16]
+        begin, n_tasks, room = arguments[12:15]
         sizes = np.diff(device.copy_out(begin))
-        kept = int(np.minimum(sizes, n_kept).sum())
+        taken = before_rows + PER_ROW * sizes
+        kept = int(np.minimum(sizes, 8 * (room - taken - taken % 2) // int(design.row_bytes)).sum())
         again, found.kept, found.shared = int(sizes.sum()) - kept, found.kept + kept, max(found.shared, shared)
         # between the two uses of a row, the blocks read whole tasks: if these fit into the cache, the row is still
         # there

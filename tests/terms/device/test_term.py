@@ -46,8 +46,8 @@ TERMS = {
     "1 block of 8": on(HostDevice(n_blocks=1, n_threads=8)),
     "many blocks, backwards": on(HostDevice(n_blocks=50, n_threads=32, backwards=True)),
     # of the queries of `TermProblem` two fit into shared memory, and of the others two into the cache
-    "short queries, and pieces of others": on(HostDevice(n_blocks=50, large_block_bytes=1216, cached_bytes=2000)),
-    "rows read again from the cache": on(HostDevice(large_block_bytes=1216)),
+    "short queries, and pieces of others": on(HostDevice(n_blocks=50, large_block_bytes=800, cached_bytes=2000)),
+    "rows read again from the cache": on(HostDevice(large_block_bytes=800)),
     "nothing fits into shared memory": on(HostDevice(large_block_bytes=500)),
     "two parts on one device": parts_on(*[HostDevice()] * 2),
     "three devices": parts_on(*(HostDevice(n_blocks=n) for n in (1, 2, 3))),
@@ -74,16 +74,16 @@ def test_every_property_where_the_host_sweeps_some_queries_or_all(most_pairs, lo
 
 
 @pytest.mark.parametrize(
-    ("large_block_bytes", "n_blocks", "kernels"),
+    ("large_block_bytes", "n_blocks", "kernels", "full"),
     [
-        (1 << 15, 3, ["fused_loss"]),
-        (1216, 3, ["fused_loss", "fused_loss"]),
-        (1216, 50, ["fused_loss", "loss"]),
-        (500, 3, ["loss"]),
+        (1 << 15, 3, ["fused_loss"], False),
+        (800, 3, ["fused_loss"], True),
+        (800, 50, ["fused_loss", "loss"], False),
+        (500, 3, ["loss"], False),
     ],
 )
-def test_whole_queries_are_taken_by_a_block_if_that_is_even(large_block_bytes, n_blocks, kernels, monkeypatch):
-    """Short ones with all rows in shared memory; others with some of them."""
+def test_whole_queries_are_taken_by_a_block_if_that_is_even(large_block_bytes, n_blocks, kernels, full, monkeypatch):
+    """Short ones with all rows in shared memory; others with as many of them as it has room for."""
     launched = []
     monkeypatch.setattr(
         HostDevice, "launch", lambda _self, _variant, kernel, *arguments, **_rest: launched.append((kernel, *arguments))
@@ -95,10 +95,38 @@ def test_whole_queries_are_taken_by_a_block_if_that_is_even(large_block_bytes, n
     names = [name for name, _ in launched]
     assert [name for name in names if name in ("fused_loss", "loss")] == kernels
     assert ("scores" in names) == ("accumulate_rows" in names) == ("loss" in kernels)
-    tasks = [arguments[13:16] for name, arguments in launched if name == "fused_loss"]
-    for number, (n_tasks, most_rows, n_kept) in enumerate(tasks):
+    for n_tasks, shared in (arguments[13:15] for name, arguments in launched if name == "fused_loss"):
         assert n_tasks > 0
-        assert n_kept == most_rows if number == 0 else 0 < n_kept < most_rows
+        assert (8 * shared == large_block_bytes) if full else (0 < 8 * shared < large_block_bytes)
+
+
+DEVICES = {
+    "rows in shared memory": lambda: HostDevice(large_block_bytes=1 << 16),
+    "some rows in shared memory": lambda: HostDevice(large_block_bytes=1 << 13),
+    "8 threads": lambda: HostDevice(n_threads=8, large_block_bytes=1 << 14, backwards=True),
+} | {gpu: lambda gpu=gpu: open_device(gpu) for gpu in GPUS}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("n_features", [1, 8, 9, 16, 17, 33, 40, 64, 65, 80, 81, 96, 97, 150, 177])
+@pytest.mark.parametrize("device", DEVICES)
+def test_threads_add_up_several_features_at_a_time(device, n_features, dtype):
+    """Threads add up a different number of features each: one to five at a time, and several times five."""
+    rng = np.random.default_rng(0)
+    sizes = [1, 30, 2, 17, 5, 40, 12]
+    X = rng.normal(size=(sum(sizes), n_features)).astype(dtype)
+    queries = Queries.from_qid(np.repeat(np.arange(len(sizes)), sizes))
+    loss = LossSpec("squared_hinge").with_pairs(
+        ComparablePairs.from_labels(queries, rng.integers(0, 4, len(X)).astype(float))
+    )
+    term, expected = DeviceTerm(DEVICES[device](), as_design_matrix(X), loss), ThreadedTerm(as_design_matrix(X), loss)
+    w, v = rng.normal(size=(2, n_features))
+    at, at_expected = (of.evaluate(w / n_features, None) for of in (term, expected))
+    assert at.sums.value == pytest.approx(at_expected.sums.value, rel=1e-12)
+    scale = np.abs(at_expected.gradient).max()
+    np.testing.assert_allclose(at.gradient, at_expected.gradient, rtol=0, atol=1e-12 * scale)
+    product = expected.curvature_product(at_expected, v)
+    np.testing.assert_allclose(term.curvature_product(at, v), product, rtol=0, atol=1e-12 * np.abs(product).max())
 
 
 def test_all_blocks_work_on_no_more_queries_at_a_time_than_the_cache_holds(monkeypatch):

@@ -80,6 +80,7 @@ RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t
         RANKSVM_ROLLED
         for (int64_t i = start + own; thread < at_a_time * width && i < stop; i += block.count * at_a_time) {
             const int64_t row = (i - start) * n;
+            const auto partners = pairs.partners(i);
             RANKSVM_ROLLED
             for (int64_t f = thread % width; f < quarter; f += width) {
                 RowVisit visit = {ring, scores, A + f, start, n, {}, scores[i], {}, {}};
@@ -87,7 +88,7 @@ RANKSVM_DEVICE void laplacian_rows(const Pairs &pairs, const Ring &ring, int64_t
                     visit.apart[k] = f + k * quarter < n ? k * quarter : 0;
                     visit.own_x[k] = A[row + f + visit.apart[k]];
                 }
-                pairs.visit(i, visit);
+                pairs.visit(i, partners, visit);
                 for (int k = 0; k < RowVisit::kFeatures; ++k)
                     if (f + k * quarter < n) Z[row + f + k * quarter] = factor * visit.sums[k];
             }

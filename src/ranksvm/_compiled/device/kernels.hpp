@@ -141,21 +141,21 @@ RANKSVM_KERNEL(take)(const double *values, const int32_t *places, int64_t n, dou
 // Rows and pairs of whole queries
 
 RANKSVM_LARGE_KERNEL(fused_loss)
-(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, int64_t n_kept, const double *w,
- double width, double *scores, double *block_sums) {
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t shared, const double *w, double width,
+ double *scores, double *block_sums) {
     using namespace ranksvm::device;
     const auto pairs = RANKSVM_OF_PAIRS;
-    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows, n_kept}, w, LossOfScores<decltype(pairs)>{pairs, width},
+    pass_over_queries(pairs, RANKSVM_OF_ROWS, Tasks{begin, n_tasks, shared}, w, LossOfScores<decltype(pairs)>{pairs, width},
                       nullptr, scores, block_sums);
 }
 
 RANKSVM_LARGE_KERNEL(fused_laplacian)
-(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t most_rows, int64_t n_kept, const double *v,
- const double *scores, double inner, double outer, double factor, double *block_sums) {
+(RANKSVM_PAIRS, RANKSVM_ROWS, const int32_t *begin, int64_t n_tasks, int64_t shared, const double *v, const double *scores,
+ double inner, double outer, double factor, double *block_sums) {
     using namespace ranksvm::device;
     const auto pairs = RANKSVM_OF_PAIRS;
     const Ring ring = {inner, outer};
-    pass_over_queries(RANKSVM_OF_ROWS, Tasks{begin, n_tasks, most_rows, n_kept}, v,
+    pass_over_queries(pairs, RANKSVM_OF_ROWS, Tasks{begin, n_tasks, shared}, v,
                       FlowOfScores<decltype(pairs)>{pairs, ring, factor}, scores, nullptr, block_sums);
 }
 #endif

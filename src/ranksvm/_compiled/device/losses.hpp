@@ -79,7 +79,7 @@ RANKSVM_DEVICE void evaluate_loss(const Pairs &pairs, const Loss &loss, int64_t 
         RANKSVM_ROLLED
         for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
             LossVisit<Loss, const double *> visit = {loss, scores, scores[i], 0.0, 0.0, {0.0, 0.0, 0.0}};
-            pairs.visit(i, visit);
+            pairs.visit(i, pairs.partners(i), visit);
             for (int c = 0; c < 3; ++c) sums[c] += visit.sums[c];
             if (visit.own != visit.own) sums[0] = visit.own;  // NaN violates no margin, but must show in the result
             const double slope = loss.slope() * (visit.lost - visit.won);
@@ -117,7 +117,7 @@ RANKSVM_DEVICE void sum_degrees(const Pairs &pairs, const Ring &ring, int64_t n_
         RANKSVM_ROLLED
         for (int64_t i = block.index * block.n_threads + thread; i < n_rows; i += block.count * block.n_threads) {
             DegreeVisit visit = {ring, scores, scores[i], 0.0};
-            pairs.visit(i, visit);
+            pairs.visit(i, pairs.partners(i), visit);
             sum += factor * visit.sum;
             if (degrees != nullptr) degrees[i] = factor * visit.sum;
         }
@@ -152,7 +152,7 @@ RANKSVM_DEVICE void multiply_laplacian(const Pairs &pairs, const Ring &ring, int
         RANKSVM_ROLLED
         for (int64_t i = start + block.index * block.n_threads + thread; i < stop; i += block.count * block.n_threads) {
             FlowVisit<const double *, const double *> visit = {ring, scores, v, scores[i], v[i], 0.0};
-            pairs.visit(i, visit);
+            pairs.visit(i, pairs.partners(i), visit);
             out[i] = factor * visit.sum;
         }
     }

@@ -20,16 +20,28 @@ struct LevelPairs {
     const double *gain;         // g, or null
     bool adjacent;              // whether only the pairs of neighboring levels count
 
+    // The documents that document i forms pairs with: those of lower levels are lowest .. start, those of higher levels are
+    // stop .. end.
+    struct Partners {
+        int32_t lowest, start, stop, end;
+    };
+
+    RANKSVM_DEVICE Partners partners(int64_t i) const {
+        const int32_t own = level[i], q = query[own];
+        const int32_t first = pointers[q], last = pointers[q + 1], start = begin[own], stop = begin[own + 1];
+        return {adjacent && start > first ? begin[own - 1] : first, start, stop, adjacent && stop < last ? begin[own + 2] : last};
+    }
+
     // Calls visit.below(j, weight) for the pairs in which document i is preferred to j, and visit.above(j, weight) for
     // those in which j is preferred to it; every `lanes`-th of them from number `lane` on.
     template <class Visit>
-    RANKSVM_DEVICE void visit(int64_t i, Visit &visit, int lane = 0, int lanes = 1) const {
+    RANKSVM_DEVICE void visit(int64_t i, const Partners &of, Visit &visit, int lane = 0, int lanes = 1) const {
         if (gain != nullptr)
-            go_through<true, true>(i, visit, lane, lanes);
+            go_through<true, true>(i, of, visit, lane, lanes);
         else if (preferred != nullptr)
-            go_through<true, false>(i, visit, lane, lanes);
+            go_through<true, false>(i, of, visit, lane, lanes);
         else
-            go_through<false, false>(i, visit, lane, lanes);
+            go_through<false, false>(i, of, visit, lane, lanes);
     }
 
     // A document of the query of document i: the same one for all documents of the query.
@@ -37,17 +49,13 @@ struct LevelPairs {
 
 private:
     template <bool kWeighted, bool kGaps, class Visit>
-    RANKSVM_DEVICE void go_through(int64_t i, Visit &visit, int lane, int lanes) const {
-        const int32_t own = level[i], q = query[own];
-        const int32_t first = pointers[q], last = pointers[q + 1], start = begin[own], stop = begin[own + 1];
-        const int32_t lowest = adjacent && start > first ? begin[own - 1] : first;
-        const int32_t end = adjacent && stop < last ? begin[own + 2] : last;
+    RANKSVM_DEVICE void go_through(int64_t i, const Partners &of, Visit &visit, int lane, int lanes) const {
         const double a = kWeighted ? preferred[i] : 1.0, b = kWeighted ? other[i] : 1.0, g = kGaps ? gain[i] : 0.0;
-        RANKSVM_ROLLED
-        for (int32_t j = lowest + lane; j < start; j += lanes)
+        RANKSVM_TWICE
+        for (int32_t j = of.lowest + lane; j < of.start; j += lanes)
             visit.below(j, kGaps ? a * other[j] * (g - gain[j]) : kWeighted ? a * other[j] : 1.0);
-        RANKSVM_ROLLED
-        for (int32_t j = stop + lane; j < end; j += lanes)
+        RANKSVM_TWICE
+        for (int32_t j = of.stop + lane; j < of.end; j += lanes)
             visit.above(j, kGaps ? preferred[j] * b * (gain[j] - g) : kWeighted ? preferred[j] * b : 1.0);
     }
 };
@@ -60,10 +68,17 @@ struct ListedPairs {
     const double *weight;     // (2 * n_pairs,)
     const int32_t *origin;    // (n_rows,) first document of the document's connected component
 
+    // The entries of document i.
+    struct Partners {
+        int64_t begin, end;
+    };
+
+    RANKSVM_DEVICE Partners partners(int64_t i) const { return {begin[i], begin[i + 1]}; }
+
     template <class Visit>
-    RANKSVM_DEVICE void visit(int64_t i, Visit &visit, int lane = 0, int lanes = 1) const {
+    RANKSVM_DEVICE void visit(int64_t, const Partners &of, Visit &visit, int lane = 0, int lanes = 1) const {
         RANKSVM_ROLLED
-        for (int64_t e = begin[i] + lane; e < begin[i + 1]; e += lanes) {
+        for (int64_t e = of.begin + lane; e < of.end; e += lanes) {
             const double own = weight[e];
             if (own > 0.0)
                 visit.below(partner[e], own);

@@ -9,9 +9,10 @@
 #if defined(__CUDACC__)
 
 #define RANKSVM_DEVICE __device__ __forceinline__
-// A function that is not inlined, and a loop that is not unrolled: copies of either would take long to compile.
+// A function that is not inlined, and loops of which no copies are made, or two: copies of either would take long to compile.
 #define RANKSVM_CALLED __device__ __noinline__
 #define RANKSVM_ROLLED _Pragma("unroll 1")
+#define RANKSVM_TWICE _Pragma("unroll 2")
 #define RANKSVM_KERNEL(name) extern "C" __global__ void name
 // A kernel that keeps rows in shared memory: a multiprocessor has registers for RANKSVM_LARGE_BLOCKS of its blocks, which
 // have at most 256 threads.
@@ -23,6 +24,7 @@
 #define RANKSVM_DEVICE inline
 #define RANKSVM_CALLED inline
 #define RANKSVM_ROLLED
+#define RANKSVM_TWICE
 #define RANKSVM_KERNEL(name) inline void name
 #define RANKSVM_LARGE_KERNEL(name) inline void name
 // The loop may run backwards: the result of a phase must not depend on the order of its threads, and a test runs both orders.
@@ -99,6 +101,15 @@ private:
 // GPU reads memory.) The number of threads in a block is a multiple of kLanes.
 constexpr int kLanes = 8;
 
+#if defined(__CUDACC__)
+// The sum of the values of kLanes threads: all of them get the same bits.
+RANKSVM_DEVICE double sum_of_lanes(double value) {
+    const unsigned own = 0xffu << (threadIdx.x & 31 & ~(kLanes - 1));
+    for (int apart = kLanes / 2; apart > 0; apart /= 2) value += __shfl_xor_sync(own, value, apart);
+    return value;
+}
+#endif
+
 // The sum of term(k) over first <= k < last, by kLanes threads together, each with its number as `lane`: all of them get the
 // same bits. On the host each lane does the work of all.
 template <class Term>
@@ -106,9 +117,7 @@ RANKSVM_DEVICE double sum_by_lanes(int lane, int64_t first, int64_t last, const 
 #if defined(__CUDACC__)
     double sum = 0.0;
     for (int64_t k = first + lane; k < last; k += kLanes) sum += term(k);
-    const unsigned own = 0xffu << (threadIdx.x & 31 & ~(kLanes - 1));
-    for (int apart = kLanes / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(own, sum, apart);
-    return sum;
+    return sum_of_lanes(sum);
 #else
     static_cast<void>(lane);
     double sums[kLanes] = {};
@@ -125,10 +134,7 @@ RANKSVM_DEVICE double sum_by_lanes(int lane, int64_t first, int64_t last, const 
 template <class Part>
 RANKSVM_DEVICE double add_lanes(int lane, double *sums, const Part &part) {
 #if defined(__CUDACC__)
-    double sum = part(lane, sums);
-    const unsigned own = 0xffu << (threadIdx.x & 31 & ~(kLanes - 1));
-    for (int apart = kLanes / 2; apart > 0; apart /= 2) sum += __shfl_xor_sync(own, sum, apart);
-    return sum;
+    return sum_of_lanes(part(lane, sums));
 #else
     if (lane != 0) return 0.0;
     double sum = 0.0;
@@ -155,9 +161,13 @@ RANKSVM_DEVICE int64_t bytes_at_a_time(const Real *X, int64_t n) {
 template <int kBytes>
 RANKSVM_DEVICE void begin_copy_of_bytes(unsigned to, const char *from, int64_t n_bytes, int lane, int lanes) {
     for (int64_t byte = kBytes * lane; byte < n_bytes; byte += kBytes * lanes)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to + static_cast<unsigned>(byte)), "l"(from + byte),
-                     "n"(kBytes)
-                     : "memory");
+        if constexpr (kBytes == 16)  // not through the L1 cache
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + static_cast<unsigned>(byte)), "l"(from + byte)
+                         : "memory");
+        else
+            asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to + static_cast<unsigned>(byte)), "l"(from + byte),
+                         "n"(kBytes)
+                         : "memory");
 }
 #endif
 

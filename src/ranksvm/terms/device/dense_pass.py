@@ -1,6 +1,6 @@
 """One pass over dense X on a device, in whole queries: compute the scores, a vector u from them, and X'u."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,29 +11,30 @@ from ranksvm.device.protocol import Argument, DeviceArray
 from ranksvm.terms.device.pairs import DeviceOrder
 from ranksvm.terms.device.rows import DenseRows, StreamedRows, additions_of, blocks_for
 
-__all__ = ["LOSS_COLUMNS", "QueryPass"]
+__all__ = ["LOSS_COLUMNS", "PER_ROW", "QueryPass"]
 
 # Number of sums that a kernel computes of a loss (value, excess, slack, slope along a step): kLossColumns of
 # losses.hpp.
 LOSS_COLUMNS = 4
-# GROUP: number of threads that add up rows together. PER_ROW: how many numbers a block keeps for each row in addition
-# to its features. Both are as in fused.hpp.
-GROUP, PER_ROW = 32, 3
+# GROUP: number of threads that add up rows together. PER_ROW: how many units of 8 bytes a block keeps for each row in
+# addition to its features. Both are as in fused.hpp.
+GROUP, PER_ROW = 32, 5
 # Minimum number of rows in a task (the queries that a block handles at a time), if there are enough queries, so that
 # all threads have rows.
 TASK_ROWS = 32
 
 
 class _Tasks(NamedTuple):
-    """Tasks of a fused kernel, each of whole queries: `Tasks` of fused.hpp.
+    """Tasks of a fused kernel, each of whole queries.
 
-    The first ``n_kept`` rows of a task are kept in shared memory.
+    ``arguments`` represent them (`Tasks` of fused.hpp). In each round, every block processes one task: ``rounds`` has
+    the maximum number of rows of a task of each round.
     """
 
-    begin: DeviceArray
-    n_tasks: int
-    most_rows: int
-    n_kept: int
+    arguments: tuple[DeviceArray, int, int]
+    n_blocks: int
+    shared: int
+    rounds: np.ndarray
 
 
 class _Part(NamedTuple):
@@ -43,7 +44,7 @@ class _Part(NamedTuple):
     ----------
     start, stop : int
         The range of their positions.
-    fused : list of _Tasks
+    fused : _Tasks or None
         The queries of which each is handled by a single block of threads.
     pieces : list of (int, int)
         Ranges of the rows of the other queries: whole queries, as many as the cache holds, at least one.
@@ -51,7 +52,7 @@ class _Part(NamedTuple):
 
     start: int
     stop: int
-    fused: list[_Tasks]
+    fused: _Tasks | None
     pieces: list[tuple[int, int]]
 
 
@@ -95,12 +96,9 @@ class QueryPass:
             short = first + int(np.searchsorted(sizes[first:last], fits, side="right"))
             shared = short + self._n_shared(sizes[short:last])
             ends = order.pointers[first : short + 1].tolist()
-            firsts = [ends[k] for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
-            fused = [self._tasks(firsts, ends[-1], self._most_rows, self._most_rows)] if firsts else []
-            if shared > short:
-                most = int(sizes[shared - 1])
-                kept = self._bytes_left(most) // self._row_bytes()
-                fused.append(self._tasks(order.pointers[short:shared], int(order.pointers[shared]), most, int(kept)))
+            begin = [ends[k] for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
+            begin += order.pointers[short : shared + 1].tolist()
+            fused = self._tasks(begin) if shared > first else None
             self._parts.append(_Part(start, stop, fused, self._pieces(order.pointers[shared : last + 1])))
 
     def evaluate(self, w: DeviceArray, width: float, scores: DeviceArray, out: DeviceArray) -> None:
@@ -167,10 +165,9 @@ class QueryPass:
         run, n = self._run, self._rows.n_features
         groups, most = max(1, run.n_threads // GROUP), 0
         for part in self._parts:
-            for tasks in part.fused:
-                n_blocks = self._n_blocks(tasks.n_tasks)
-                rounds = -(-tasks.n_tasks // n_blocks)
-                most = max(most, rounds * (-(-tasks.most_rows // groups) + 1) + groups + self._add_rows(n_blocks))
+            if part.fused is not None:
+                of_block = int(np.sum(-(-part.fused.rounds // groups) + 1))
+                most = max(most, of_block + groups + self._add_rows(part.fused.n_blocks))
             for size in (stop - start for start, stop in part.pieces):
                 most = max(most, additions_of(size, n, blocks_for(run, size, n), run.n_threads))
         return most + self._add_rows(self._n_totals)
@@ -179,9 +176,8 @@ class QueryPass:
         """Most additions that one document's loss goes through in the sum over documents, which bounds round-off."""
         run, most = self._run, 0
         for part in self._parts:
-            for tasks in part.fused:
-                rounds = -(-tasks.n_tasks // self._n_blocks(tasks.n_tasks))
-                most = max(most, rounds * (-(-tasks.most_rows * LANES // run.n_threads) + 1))
+            if part.fused is not None:
+                most = max(most, int(np.sum(-(-part.fused.rounds * LANES // run.n_threads) + 1)))
             for size in (stop - start for start, stop in part.pieces):
                 most = max(most, -(-size // (run.blocks_for(size) * run.n_threads)))
         return most + run.n_threads + self._add_rows(run.device.n_blocks) + self._add_rows(self._n_totals)
@@ -199,10 +195,9 @@ class QueryPass:
         place = 0
         for part in self._parts:
             rows = self._rows.resident(part.start, part.stop)
-            for tasks in part.fused:
-                n_blocks = self._n_blocks(tasks.n_tasks)
+            if part.fused is not None:
+                tasks, n_blocks, shared, _ = part.fused
                 sums = run.scratch("fused sums", n_blocks * width)
-                shared = self._shared(tasks.most_rows, tasks.n_kept)
                 run(kernel, *self._pairs, *rows, *tasks, *arguments, sums, n_blocks=n_blocks, shared=shared)
                 run.add_rows(sums, n_blocks, width, totals.part(place, place + width))
                 place += width
@@ -220,11 +215,15 @@ class QueryPass:
     @property
     def _n_totals(self) -> int:
         """Number of partial results that `_go` adds up."""
-        return sum(len(part.fused) + len(part.pieces) for part in self._parts)
+        return sum((part.fused is not None) + len(part.pieces) for part in self._parts)
 
-    def _tasks(self, firsts: Sequence[int] | np.ndarray, end: int, most_rows: int, n_kept: int) -> _Tasks:
-        begin = self._run.copy_in(np.array([*firsts, end], dtype=np.int32))
-        return _Tasks(begin, len(firsts), most_rows, n_kept)
+    def _tasks(self, begin: list[int]) -> _Tasks:
+        """Tasks from the first positions of all, and the end of the last."""
+        device, sizes = self._run.device, np.diff(begin)[::-1]
+        n_blocks = min(len(sizes), device.n_large_blocks)
+        shared = min(device.large_block_bytes // 8, self._shared(int(sizes.max())))
+        arguments = self._run.copy_in(np.array(begin, dtype=np.int32)), len(sizes), shared
+        return _Tasks(arguments, n_blocks, shared, np.maximum.reduceat(sizes, np.arange(0, len(sizes), n_blocks)))
 
     def _n_shared(self, sizes: np.ndarray) -> int:
         """Of the queries too large for shared memory, shortest first, how many may go to one block each.
@@ -233,7 +232,7 @@ class QueryPass:
         """
         work = np.asarray(sizes, dtype=float) ** 2
         evenly = work * self._run.device.n_large_blocks <= np.cumsum(work)
-        found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_left(0) - 8))
+        found = np.flatnonzero(evenly & (8 * PER_ROW * sizes <= self._bytes_for_rows()))
         return int(found[-1]) + 1 if len(found) else 0
 
     def _pieces(self, ends: np.ndarray) -> list[tuple[int, int]]:
@@ -241,25 +240,26 @@ class QueryPass:
         limit = self._run.device.cached_bytes // self._row_bytes() or int(ends[-1] - ends[0])
         return [(int(ends[k]), int(ends[last])) for k, last in query_ranges(ends, limit)]
 
-    def _n_blocks(self, n_tasks: int) -> int:
-        return max(1, min(n_tasks, self._run.device.n_large_blocks))
-
     def _add_rows(self, n_rows: int) -> int:
         return -(-n_rows * LANES // self._run.n_threads) + self._run.n_threads // LANES
 
     def _rows_that_fit(self) -> int:
         """Number of rows that fit into the shared memory of a block."""
-        return max(0, int((self._bytes_left(0) - 8) / (self._row_bytes() + 8 * PER_ROW)))
+        return max(0, self._bytes_for_rows() // (self._row_bytes() + 8 * PER_ROW))
 
-    def _bytes_left(self, n_rows: int) -> int:
-        """Bytes of shared memory that are left for rows, in tasks of ``n_rows`` rows."""
-        return self._run.device.large_block_bytes - 8 * self._shared(n_rows, 0)
+    def _bytes_for_rows(self) -> int:
+        """Bytes of shared memory that a block has for what it keeps for each row; 0 if its sums do not fit."""
+        n_bytes = self._run.device.large_block_bytes
+        return n_bytes - 8 * (self._before_rows() + 1) if n_bytes >= 8 * LOSS_COLUMNS * self._run.n_threads else 0
 
-    def _shared(self, n_rows: int, n_kept: int) -> int:
-        """How much shared memory `pass_over_queries` of fused.hpp uses, in units of 8 bytes."""
-        n, n_threads = self._rows.n_features, self._run.n_threads
-        before = (LOSS_COLUMNS * n_threads) + (1 + max(1, n_threads // GROUP)) * n + PER_ROW * n_rows
-        return before + before % 2 + -(-n_kept * self._row_bytes() // 8)
+    def _shared(self, n_rows: int) -> int:
+        """Shared memory of a block for a task whose rows are all kept, in units of 8 bytes."""
+        before = self._before_rows() + PER_ROW * n_rows
+        return max(LOSS_COLUMNS * self._run.n_threads, before + before % 2 + -(-n_rows * self._row_bytes() // 8))
+
+    def _before_rows(self) -> int:
+        """How much shared memory `pass_over_queries` of fused.hpp uses for weights and sums, in units of 8 bytes."""
+        return (1 + max(1, self._run.n_threads // GROUP)) * self._rows.n_features
 
     def _row_bytes(self) -> int:
         return self._rows.n_features * (4 if self._run.variant.real == "float" else 8)
