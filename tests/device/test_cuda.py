@@ -396,7 +396,7 @@ def test_shared_memory_is_allowed_once_and_all_of_it(driver):
 @pytest.mark.parametrize("n_features", [46, 136])
 def test_the_blocks_with_rows_in_shared_memory_fit_into_a_multiprocessor(driver, n_features):
     """Each of them also takes 1 KB of the 228 KB that the driver reserves."""
-    data = make_ranking(64, 120, n_features, random_state=0)
+    data = make_ranking(1280, 6, n_features, random_state=0)
     pairs = ComparablePairs.from_labels(Queries.from_qid(data.qid, data.n_rows), data.y)
     term = DeviceTerm(CudaDevice(), as_design_matrix(data.X), LossSpec("squared_hinge").with_pairs(pairs))
     term.evaluate(np.zeros(n_features), None)
