@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translate Cython modules with outdated C++, in one process: starting it takes longer than translating a module.
+"""Translate outdated Cython modules to C++ in one process, because starting Cython takes longer than a translation.
 
 Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
 files; all of them depend on every DEPENDENCY.
@@ -13,12 +13,12 @@ from pathlib import Path
 
 
 def changed(path: str | Path) -> int:
-    """When a file was last changed, in ns; 0 if there is none."""
+    """Modification time of a file in ns; 0 if the file does not exist."""
     return Path(path).stat().st_mtime_ns if Path(path).exists() else 0
 
 
 def main() -> int:
-    """Run Cython on the sources whose C++ is not newer than the source, its dependencies and Cython."""
+    """Run Cython on each source whose C++ file is not newer than the source, all dependencies and Cython itself."""
     dependencies, command, sources = (
         list(group) for separates, group in groupby(sys.argv[1:], lambda argument: argument == "--") if not separates
     )

@@ -1,4 +1,4 @@
-"""The steps of a Pipeline, found without importing scikit-learn, and the missing values that they take."""
+"""The steps of a Pipeline, and whether it accepts missing values, without an import of scikit-learn."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,13 +13,13 @@ def steps_of(model: object) -> list[Any]:
 
 
 def takes_missing(model: object) -> bool:
-    """Whether a model takes NaN: its first step of this package decides (scalers of scikit-learn keep NaN)."""
+    """Whether a model accepts NaN: the first step from this package decides (scikit-learn's scalers keep NaN)."""
     return next((step._takes_missing for step in steps_of(model) if hasattr(step, "_takes_missing")), False)
 
 
 @contextmanager
 def knowing_all_data(model: Any, X: object) -> Iterator[None]:
-    """Context in which an additive ranker is fitted to a part of X, but all of X says which features may have NaN."""
+    """Context for fitting an additive ranker to a part of X: features with NaN anywhere in X may have NaN."""
     if not hasattr(model, "_all_data"):
         yield
         return

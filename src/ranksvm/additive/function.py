@@ -1,4 +1,4 @@
-"""The scoring function of an additive model: linear part, functions of one and of two features; and as plain arrays."""
+"""The scoring function of an additive model (linear part, functions of one or two features), also as plain arrays."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ class AdditiveFunction:
         n_threads : int
             Number of threads.
         codes : ndarray of uint8, shape (n_rows, n_features), optional
-            The result of `codes_of` for these levels and rows, if it is known.
+            The result of `codes_of` for these levels and rows, if already computed.
 
         Returns
         -------
@@ -188,7 +188,7 @@ class AdditiveFunction:
 
     @cached_property
     def _columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """The description of the columns of codes, and 1 as each variable's scale, which scoring does not use."""
+        """The description of the columns of codes, and a scale of 1 for each variable (scoring does not use scales)."""
         columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
         return columns, np.ones(n_variables)
 
@@ -308,7 +308,7 @@ def arrays_of(function: AdditiveFunction) -> FunctionArrays:
 
 
 def function_of(arrays: FunctionArrays) -> AdditiveFunction:
-    """The function that arrays describe, which may come from a file.
+    """The function that arrays describe. The arrays are checked, because they may come from a file.
 
     Parameters
     ----------

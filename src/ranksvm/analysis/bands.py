@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ShapeBands", "shape_bands"]
 
-# Relative duality gap of the refits: bands do not need more digits.
+# Relative duality gap of the refits: bands need no higher accuracy.
 TOLERANCE = 1e-3
 
 
@@ -73,8 +73,8 @@ def shape_bands(
 
     This is the Bayesian bootstrap (Rubin, Annals of Statistics 9, 1981): each refit multiplies the weights of queries
     by independent exponential variables with mean 1. The levels and interactions of the model, C and the step weight do
-    not change. A band has the quantiles of the refits at each point, after each shape has been shifted to mean 0; it
-    says how much a shape depends on the sample of queries, not how far the shape is from the true one.
+    not change. The ends of a band are quantiles of the refits at each point, after each shape has been shifted to mean
+    0. A band shows how much a shape depends on the sample of queries, not how far the shape is from the true one.
 
     Parameters
     ----------

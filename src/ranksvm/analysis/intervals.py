@@ -244,7 +244,7 @@ def weight_intervals(
         Labels; None if ``pairs`` are given.
     qid : array-like of shape (n_samples,) or str, optional
         Query of each row, or the column of X that has them. Queries are the sampling units: they must be independent
-        of each other, and documents of one query need not be.
+        of each other, but documents of one query need not be.
     group : array-like of int, shape (n_queries,), optional
         Instead of ``qid``: sizes of consecutive queries.
     sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
@@ -278,8 +278,7 @@ def weight_intervals(
     Notes
     -----
     The loss "hinge" has no second derivative; its expected second derivative is estimated from the pairs with margins
-    between 0.5 and 1.5. The work is as much as for a few Hessians, plus an amount that is cubic in the smaller side of
-    X.
+    between 0.5 and 1.5. The cost is that of a few Hessians, plus a term that is cubic in the smaller dimension of X.
 
     Examples
     --------
@@ -473,7 +472,7 @@ def _changes(
 
 
 class _QueryParts:
-    """Gradients and Hessians of the loss, query by query, at some scores."""
+    """Gradients and Hessians of the loss, query by query, at the given scores."""
 
     def __init__(
         self, pairs: Pairs, query: np.ndarray, scores: np.ndarray, slopes: np.ndarray, loss: LossSpec, C: float
@@ -526,13 +525,13 @@ class _QueryParts:
 
 
 def _centered_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
-    """Features centered in each part of a query (no margin changes), and the map from coefficients to weights."""
+    """Features centered in each part of a query, which changes no margin, and the map from coefficients to weights."""
     dense = X.toarray() if checks.is_sparse(X) else X
     return _centered(np.array(dense, dtype=np.float64), starts), lambda changes: changes
 
 
 def _few_columns(X: Features, starts: np.ndarray) -> tuple[np.ndarray, ToWeights]:
-    """The centered rows in an orthonormal basis of their space, and a map from their coordinates to weights."""
+    """Coordinates of the centered rows in an orthonormal basis of their span, and a map from coordinates to weights."""
     X = X.astype(np.float64)
     products = (X @ X.T).toarray() if checks.is_sparse(X) else X @ X.T
     gram = _centered(_centered(products, starts).T, starts)

@@ -52,9 +52,9 @@ def simulate_clicks(
     """Clicks of simulated users on rankings of labeled documents.
 
     Each impression shows the first ``n_ranks`` documents of a random query, in the order of a randomly chosen ranker.
-    A user examines rank k with probability ``k ** -eta`` and clicks on an examined document with its attractiveness ``a
-    = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``; if ``relevance`` is given, g is 1 for labels of
-    at least ``relevance``, and 0 for others.
+    A user examines rank k with probability ``k ** -eta``. The probability of a click on an examined document is its
+    attractiveness ``a = noise + (1 - noise) g``, where ``g = (2^y - 1) / (2^max(y) - 1)``; if ``relevance`` is given, g
+    is 1 for labels of at least ``relevance``, and 0 for others.
 
     - ``"position"``: the position-based model; ranks are examined independently of each other.
     - ``"cascade"``: the user reads from the top and leaves with the first click (Craswell et al., "An experimental
@@ -70,8 +70,8 @@ def simulate_clicks(
     data : RankingData
         Labeled documents.
     ranker : fitted ranker, array-like of shape (n_rows,), or dict of str to either
-        A model with ``predict``, or a score for each row; several rankers, by name, have equal traffic. Ties are
-        ordered by row.
+        A model with ``predict``, or a score for each row. In a dict, each ranker has a name, and all get equal traffic.
+        Ties are ordered by row.
     n_impressions : int, default 10000
         Number of lists that are shown.
     model : {"position", "cascade", "trust"}, default "position"
@@ -81,7 +81,7 @@ def simulate_clicks(
     eta : float, default 1.0
         Severity of position bias, at least 0.
     noise : float, default 0.1
-        Probability, in [0, 1), of a click on an examined document without relevance.
+        Probability, in [0, 1), of a click on an examined document that is not relevant.
     relevance : float, optional
         Smallest label of relevant documents; None: relevance is graded by the labels.
     drift : float, default 0.0
@@ -138,7 +138,7 @@ def simulate_clicks(
     rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
     if not rankers:
         raise OptionError("ranker is an empty dict: give at least one ranker.")
-    depth = None if swap == "last" else n_ranks  # only "last" needs whole rankings, which take memory
+    depth = None if swap == "last" else n_ranks  # only "last" needs complete rankings, which take more memory
     full_lists = np.stack([_lists(_scores(data, one), queries, depth) for one in rankers.values()])
     lists = full_lists[:, :, :n_ranks]
     gain = attractiveness(data, 0.0, relevance)
@@ -164,14 +164,14 @@ def simulate_clicks(
 
 
 def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | None = None) -> np.ndarray:
-    """Probability of a click on each document, once it is examined: ``noise + (1 - noise) g``.
+    """Probability of a click on each document if it is examined: ``noise + (1 - noise) g``.
 
     Parameters
     ----------
     data : RankingData
         Labeled documents.
     noise : float, default 0.1
-        Attractiveness of a document without relevance.
+        Attractiveness of a document that is not relevant.
     relevance : float, optional
         Smallest label of relevant documents; None: relevance is graded by the labels, as in `simulate_clicks`.
 
@@ -280,7 +280,7 @@ def examination(model: str, gain: np.ndarray, severity: np.ndarray, noise: float
     severity : ndarray of shape (n_lists,)
         Severity eta of position bias.
     noise : float
-        Probability of a click on an examined document without relevance.
+        Probability of a click on an examined document that is not relevant.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def clicks_on_lists(
     examined : ndarray of shape (n_lists, n_ranks)
         Probabilities of `examination`.
     noise : float
-        Probability of a click on an examined document without relevance.
+        Probability of a click on an examined document that is not relevant.
     rng : Generator
         Source of randomness.
 

@@ -79,7 +79,7 @@ class DaskBackend:
         return self._repeated(lambda: self._sum(cloudpickle.dumps(list(jobs))))
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
-        """A sample of about ``n_rows`` rows, with the same share of the rows of every part."""
+        """A sample of about ``n_rows`` rows, which takes the same share of the rows from every part."""
         share = n_rows / max(1, sum(part.n_rows for part in self.info()))
         samples = self._repeated(lambda: self._asked(_sample, share, seed))
         return [sample for sample in samples if sample is not None]
@@ -113,10 +113,10 @@ class DaskBackend:
             except LostError as lost:
                 if self.make_parts is None:
                     raise
-                logger.warning("the cluster has lost the data of this fit, which are made again: %s", lost)
+                logger.warning("the cluster has lost the data of this fit, which are computed again: %s", lost)
                 make_parts = self.make_parts
             except KilledWorker as killed:
-                logger.warning("several workers ended during one round, which is taken again: %s", killed)
+                logger.warning("several workers ended during one round, which is repeated: %s", killed)
                 failed = [part for part in self.parts if part.status == "error"]
                 if failed:
                     self.cluster.client.retry(failed)
@@ -206,7 +206,7 @@ def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
     OptionError
         When the loss can only be computed on a CPU.
     DeviceError
-        When no worker has the device; the message has the reason of one worker.
+        When no worker has the device; the message gives the reason of one worker.
 
     Warns
     -----
@@ -225,7 +225,7 @@ def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:
     if lacking:
         warnings.warn(
             f"{len(lacking)} of {len(found)} workers do not have the device {device!r} ({', '.join(lacking)}): they "
-            "compute on their processor, so that the last digits of a fit depend on which worker has which part.",
+            "compute on their CPU, so that the last digits of a fit depend on which worker has which part.",
             UserWarning,
             stacklevel=2,
         )
@@ -257,5 +257,5 @@ def _device_of_part(part: Part, device: str, loss: LossSpec) -> str:
 def _has(device: str) -> bool:
     complaint = _complaint_of_worker(device)
     if complaint is not None:
-        logger.warning("parts of this worker are computed on its processor: %s", complaint)
+        logger.warning("parts of this worker are computed on its CPU: %s", complaint)
     return complaint is None

@@ -35,7 +35,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "feature_names_in_": Texts("n_features", required=False),
     }
     copy: bool
-    # whether X may have NaN, to which the scaler gives a meaning
+    # whether NaN in X has a meaning for the scaler
     _takes_missing = False
 
     def fit(self, X: MatrixLike, y: object = None, *, qid: ArrayLike | None = None) -> Self:
@@ -59,7 +59,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds infinite values, or NaN that the scaler does not take, or ``qid`` and X differ in length.
+            When X has infinite values, or NaN that the scaler does not accept, or ``qid`` and X differ in length.
         """
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
@@ -86,7 +86,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X holds infinite values, or NaN that the scaler does not take, ``qid`` and X differ in length, or
+            When X has infinite values, or NaN that the scaler does not accept, ``qid`` and X differ in length, or
             ``qid`` is None and there are more than 1,000 rows.
         """
         check_is_fitted(self)
@@ -133,7 +133,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
                 raise
-        # scikit-learn's message gives no position, and recommends estimators that accept NaN
+        # this message replaces scikit-learn's, which gives no position and recommends estimators that accept NaN
         raise DataError(f"Input X contains {place}: drop such rows, or replace the values, before scaling.")
 
     def __sklearn_tags__(self) -> Tags:
@@ -201,7 +201,7 @@ class QueryMinMaxScaler(_QueryScaler):
         spread[spread == 0.0] = 1.0
         number = np.repeat(np.arange(len(starts)), sizes)
         block -= low[number]
-        # unlike a product with the reciprocal, the quotient of the largest value is 1 in every query
+        # division, not multiplication by the reciprocal, so that the largest value of a query becomes exactly 1
         block /= spread[number]
         return block
 
@@ -277,7 +277,7 @@ class QueryStandardScaler(_QueryScaler):
 
 @storable
 class RetrieverScaler(_QueryScaler):
-    """Normalize scores of retrievers as a search engine does in a hybrid search, so that it can use learned weights.
+    """Normalize scores of retrievers as an engine does in a hybrid search, so that the learned weights fit the engine.
 
     Each column of X has the scores of one retriever (a lexical query, a vector search, ...). Each row is a document
     that at least one of them returned for the query. NaN means that the retriever did not return the document; then

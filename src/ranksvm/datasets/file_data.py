@@ -1,4 +1,4 @@
-"""Files as X of a fit: read into memory, or left in their file and read in passes, because memory cannot hold them."""
+"""Files as X of a fit: read into memory or, if the data do not fit in memory, read in passes."""
 
 import logging
 import os
@@ -59,7 +59,7 @@ class TextFeatures(NamedTuple):
 
 
 def in_file(path: str, limit: MemoryLimit) -> bool:
-    """Whether the data of a cache should stay in their file.
+    """Whether the data of a cache should stay in the file.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def unpacked(
     Returns
     -------
     tuple of (X, y, qid, text_features)
-        What to fit to; the last is None if no feature held text, and none is in ``categorical`` by name.
+        The training data. ``text_features`` is None if no feature held text and ``categorical`` has no name.
     """
     if not isinstance(X, RankingData):
         if limit is not None and not isinstance(X, FileData):  # FileData come from the command line
@@ -157,7 +157,7 @@ def _stays_in_file(data: RankingData, limit: MemoryLimit) -> bool:
     except (OSError, DataError):
         if data.is_mapped:
             raise
-        return False  # X is in memory, whatever has become of its file
+        return False  # X is in memory and does not need its file
 
 
 def training_file(

@@ -69,7 +69,7 @@ def read_data(
         Whether values of features in Parquet, CSV and TSV may be missing: empty cells, NA and nulls become NaN, which
         additive models take. Otherwise missing values are refused.
     categorical : sequence of str or int, or mapping of str to list of str, default ()
-        Names, or numbers from 0, of features of Parquet, CSV and TSV that may hold text. Each text becomes its
+        Names or numbers (from 0) of features of Parquet, CSV and TSV that may hold text. Each text becomes its
         position in ``categories`` of the data, which lists the texts of each such feature in alphabetical order. A
         column of numbers stays as it is; so does a column of CSV or TSV whose texts are all numbers. A mapping, such as
         ``categories_`` of an additive model, gives the known texts of each feature by its name; new texts come after
@@ -88,10 +88,10 @@ def read_data(
     ParseError
         When a line of text is malformed.
     DataError
-        When the file holds no data, a named column is missing, a column is not numeric, or a column that would be a
-        feature is named like ids or labels (``query_id``, ``session``, ``document``, ``relevance`` or the like) or like
-        an index of pandas (``__index_level_0__``, ``Unnamed: 0`` or nothing).
-        Or when a number is beyond the range of its type, or a cache is truncated or altered.
+        When the file has no data, a named column is missing, a column is not numeric, a number is beyond the range of
+        its type, or a cache is truncated or altered. Also when a column that would be a feature is named like ids or
+        labels (``query_id``, ``session``, ``document``, ``relevance`` or the like) or like an index of pandas
+        (``__index_level_0__``, ``Unnamed: 0`` or an empty name).
     MissingDependencyError
         When the file format needs a package that is not installed.
 
@@ -185,8 +185,8 @@ def write_data(data: RankingData, path: PathLike, *, n_jobs: int | None = None, 
     n_jobs : int, optional
         Number of threads that format text; None means all processors.
     escape_formulas : bool, default=False
-        Whether text in CSV and TSV that a spreadsheet would take for a formula gets an apostrophe in front, as in
-        `RankingData.to_csv`; other formats ignore it.
+        Whether to put an apostrophe before text in CSV and TSV that a spreadsheet would treat as a formula, as in
+        `RankingData.to_csv`; other formats ignore this option.
 
     Raises
     ------

@@ -52,7 +52,7 @@ class CholeskyFactor:
 
 
 def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
-    """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor.
+    """Overwrite the lower triangle of a symmetric matrix with its Cholesky factor.
 
     In each step, one block of threads factorizes the next `TILE` x `TILE` block on the diagonal and inverts its factor.
     The columns of the matrix below that block, multiplied by the transposed inverse, become columns of the factor. The
@@ -63,12 +63,12 @@ def cholesky(run: Launcher, matrix: DeviceArray) -> CholeskyFactor | None:
     run : Launcher
         The device, with the kernels for the type of the matrix.
     matrix : DeviceArray of float32 or float64, shape (n, n)
-        The matrix; what is above its diagonal is neither read nor written.
+        The matrix; values above its diagonal are neither read nor written.
 
     Returns
     -------
     CholeskyFactor or None
-        The factor; None if the matrix is not positive definite. Then its contents are lost.
+        The factor; None if the matrix is not positive definite, in which case its contents are lost.
 
     Raises
     ------

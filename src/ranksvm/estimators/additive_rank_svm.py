@@ -1,4 +1,4 @@
-"""AdditiveRankSVM: the score adds a linear part, a step function of each feature, and functions of two features."""
+"""AdditiveRankSVM: the sum of a linear part, a step function of each feature, and functions of two features."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -66,8 +66,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         values. The penalty hardly depends on it (see the notes), so that more levels do not overfit by themselves.
     interactions : int, "auto" or list of pair, default 0
         The functions of two features. For each pair of features, there is a bound on how much a function of the pair
-        could lower the objective; a number n adds functions of the n pairs with the largest bounds. A list contains the
-        pairs: for each, the names or numbers (from 0) of two features. An empty list adds none, but computes the
+        could lower the objective; a number n adds functions of the n pairs with the largest bounds. A list gives the
+        pairs, each as the names or numbers (from 0) of two features. An empty list adds no function, but computes the
         bounds. "auto" chooses the number by ``eval_set``, from 0, 4, 8, 16, 32 and 64.
     interaction_bins : int, default 8
         Maximum number of levels of a feature in a function of two features, from 2 to 16, missing values included.
@@ -151,8 +151,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
     objective by at most ``1/2 |g|^2``, where g is the gradient with respect to these weights. Histograms over cells
     give this bound for all pairs of features in one pass.
 
-    Shapes depend on the order of the values of a feature only, apart from the linear part: with ``linear=False`` a
-    strictly increasing transformation of a feature changes no score of the training data.
+    Apart from the linear part, shapes depend only on the order of a feature's values: with ``linear=False``, a strictly
+    increasing transformation of a feature changes no score of the training data.
 
     Examples
     --------

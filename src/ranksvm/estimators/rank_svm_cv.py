@@ -26,10 +26,10 @@ __all__ = ["RankSVMCV"]
 class RankSVMCV(ChoosingRanker, LinearRanker):
     """RankSVM with C chosen by a ranking metric, on validation data or by cross-validation over queries.
 
-    For each training part, C ascends, and each fit starts from the previous solution (`regularization_path`). With
-    validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on all data. Ties
-    go to the smallest C, the most regularized; ``rule="one_standard_error"`` chooses the smallest C whose score is
-    within one standard error of the best.
+    On each training part, models are fitted for ascending C, each starting from the previous solution
+    (`regularization_path`). With validation data (``eval_set``) the chosen solution is the model; with folds, the model
+    is refitted on all data. Ties go to the smallest C, the most regularized; ``rule="one_standard_error"`` chooses the
+    smallest C whose score is within one standard error of the best.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     device, memory_limit, n_jobs : optional
         As in `RankSVM`. All values of C share each pass over a file larger than ``memory_limit``.
     keep_on_interrupt : bool, default False
-        As in `RankSVM`. With ``keep_on_interrupt``, Ctrl-C ends the comparison on validation data and keeps the best of
-        the values tried; while folds are compared there is no model to keep, and KeyboardInterrupt is raised.
+        As in `RankSVM`. If True, Ctrl-C ends the comparison on validation data, and the model is the best one so far.
+        With folds there is no model to keep during the comparison, and KeyboardInterrupt is raised.
     verbose : int, default 0
         1 shows the score of each C on each fold, and a progress bar if stderr is a terminal; 2 also shows the
         iterations of every fit. On stderr, or wherever `logging` is configured to send the logger "ranksvm".

@@ -77,7 +77,7 @@ def export(
         Vespa.
     table, query_column : str, default "documents" and "qid"
         Table of documents, and its column of query ids, in SQL. In ``table``, and in ``name`` for "sql", a dot
-        separates a schema from the name: "public.documents". A name that has a dot is in double quotes.
+        separates a schema from the name: "public.documents". Put a name that contains a dot in double quotes.
     non_negative : bool, default False
         Shift the scores so that no document whose features are in the range of X, or of the training data of a
         MinMaxScaler, has a negative score, which Lucene refuses. For "solr", "elasticsearch" and "opensearch".
@@ -153,7 +153,7 @@ def export(
 
 
 def _notes_on_texts(ranker: "BaseEstimator", features: list[str], names: list[str]) -> list[str]:
-    """A sentence for each feature that held text in training: the numbers that its texts have in the file."""
+    """A sentence for each feature that held text in training: which number stands for which text in the file."""
     categories: dict[str, list[str]] = getattr(ranker, "categories_", {})
     notes = []
     for feature, name in zip(features, names, strict=True):

@@ -29,7 +29,7 @@ NOT_CALIBRATED = (
 
 
 def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
-    """Refuse a device that is not there, or that cannot do the requested work.
+    """Refuse a device that does not exist, or that cannot do the requested work.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def check_place(device: DeviceNames, place: str, reason: str | None) -> None:
     Raises
     ------
     OptionError
-        When another device is asked for, or there is a reason.
+        When the user names another device, or ``reason`` is not None.
     """
     names = device_names(device)
     if names and names != (place,):

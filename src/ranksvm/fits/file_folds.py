@@ -48,7 +48,7 @@ def evaluated_in_file(
     memory_limit: MemoryLimit,
     n_threads: int,
 ) -> list[Evaluation]:
-    """A metric of several models, in one reading of the rows.
+    """Evaluate several models by one metric, reading the rows once.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def evaluated_in_file(
     metric : Metric
         The metric.
     convention : Convention
-        Its definition.
+        The convention that defines the metric.
     memory_limit : int, str or None
         The memory limit.
     n_threads : int

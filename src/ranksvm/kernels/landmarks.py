@@ -14,8 +14,8 @@ from ranksvm.kernels.functions import Kernel
 __all__ = ["LANDMARK_METHODS", "choose_landmarks"]
 
 LANDMARK_METHODS = ("uniform", "kmeans++", "leverage")
-# Landmarks that are not drawn uniformly are chosen from this number of rows, because every candidate costs one kernel
-# value per landmark.
+# Landmarks that are not drawn uniformly are chosen from at most this number of rows, because every candidate costs one
+# kernel value per landmark.
 CANDIDATES = 1 << 16
 # Number of rows whose kernel values with a sample are computed at a time, and number of landmarks whose kernel values
 # with all candidates are computed at a time.
@@ -40,7 +40,7 @@ def choose_landmarks(
 ) -> np.ndarray:
     """Rows of X that represent all rows, without duplicate documents.
 
-    ``uniform``: all documents have equal probability. Costs no kernel value.
+    ``uniform``: all documents have equal probability. No kernel values are computed.
 
     ``kmeans++``: documents are drawn one after another, with probability proportional to their squared distance, in the
     kernel's space, from the nearest landmark so far, ``k(x, x) + k(z, z) - 2 k(x, z)``. The error of the approximation
@@ -48,8 +48,8 @@ def choose_landmarks(
     distinct.
 
     ``leverage``: documents are drawn with probability proportional to the approximate ridge leverage score, which is
-    large for documents that others approximate poorly. It is computed from samples of doubling size. Costs up to twice
-    as many kernel values, and ``2 * n_landmarks^2`` multiplications per candidate.
+    large for documents that others approximate poorly. It is computed from samples that double in size. Costs up to
+    twice as many kernel values, and ``2 * n_landmarks^2`` multiplications per candidate.
 
     Candidates are all documents, or 65,536 random ones if there are more.
 
@@ -148,7 +148,7 @@ def _by_distance(kernel: Kernel, X: Features, n_landmarks: int, random: np.rando
                 continue
             chosen.append(int(row))
             nearest = np.maximum(distance, 0.0) if first else np.minimum(nearest, np.maximum(distance, 0.0))
-            nearest[chosen] = 0.0  # it is 0 up to round-off
+            nearest[chosen] = 0.0  # exactly, not up to round-off
             if len(chosen) == n_landmarks:
                 break
     return np.array(chosen)

@@ -171,8 +171,8 @@ class HuberHinge(MarginLoss):
         assert width is not None
         assert narrower is not None
         state, pulls = self.new_state(), np.empty((2, len(scores)))
-        # Twice the width halves the derivatives of the pairs in the ring. The difference is this half; other pairs
-        # cancel.
+        # Doubling the width halves the derivatives of the pairs in the ring. The difference of the two results is
+        # therefore half of these derivatives; all other pairs cancel.
         for out, multiple in zip(pulls, (1.0, 2.0), strict=True):
             self.sums.huber(state, multiple * width, False, width)(0, self.pairs.n_queries, scores, out)
         state.curvature = self.curvature(narrower)
@@ -245,14 +245,14 @@ class Logistic(SmoothLoss):
         ndarray of float64
             The derivatives.
         """
-        from scipy.special import expit  # which most programs do without
+        from scipy.special import expit  # here, because most programs do not need it
 
         slopes: np.ndarray = -expit(-margins)
         return slopes
 
     def _round_off(self, pairs: Reach, rough: Reach, width: float | None, margin_error: float, spread: float) -> Bounds:
         lengths = self.sums.lengths
-        # sigma(-m) is at most the loss, at most 1, and changes by no more than a factor exp(margin_error)
+        # sigma(-m) is at most the loss and at most 1, and round-off changes it by at most a factor of exp(margin_error)
         pulls, rough_pulls = (
             min(part.active, float(np.exp(min(margin_error, 1.0))) * part.loss) for part in (pairs, rough)
         )

@@ -1,4 +1,4 @@
-"""A priori bounds on the round-off in the sums of a loss, from how many terms they have and how large these are."""
+"""A priori bounds on the round-off in the sums of a loss, from the number and the size of their terms."""
 
 from typing import NamedTuple
 

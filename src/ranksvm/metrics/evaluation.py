@@ -48,7 +48,7 @@ class Evaluation(Tabular):
     convention : str
         Name of the convention.
     n_missing : int, default 0
-        Number of queries with judgments that the run lacks (`evaluate_run`).
+        Number of judged queries that the run does not rank (`evaluate_run`).
 
     Examples
     --------
@@ -358,7 +358,7 @@ def values_and_weights(metric: Metric, rankings: Rankings) -> tuple[np.ndarray, 
 
 
 def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, float]:
-    """Both ends of the t interval of a mean, and the two-sided p-value of the t-test; NaN for fewer than two values."""
+    """Both ends of the t interval of a mean, and the two-sided p-value of a t-test; NaN for fewer than two values."""
     n = len(contribution)
     mean = float(contribution.mean())
     if n < 2:
@@ -366,7 +366,7 @@ def t_test(contribution: np.ndarray, confidence: float) -> tuple[float, float, f
     error = float(contribution.std(ddof=1)) / math.sqrt(n)
     if error == 0:
         return mean, mean, 1.0 if mean == 0 else 0.0
-    # the t distribution from scipy.special: importing scipy.stats takes longer than most programs run
+    # the t distribution is from scipy.special, because importing scipy.stats takes longer than most programs run
     from scipy import special
 
     half = error * float(special.stdtrit(n - 1, 0.5 + confidence / 2))
@@ -400,7 +400,7 @@ def _queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Que
 
 
 def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
-    """Warn if scores are a few whole numbers from 0, and labels many other numbers: they are probably exchanged."""
+    """Warn if scores look like grades (few integers from 0), but labels do not: the arguments are probably swapped."""
     if (scores < 0.0).any() or (scores != np.floor(scores)).any() or (labels == np.floor(labels)).all():
         return
     grades = len(np.unique(scores))
@@ -438,7 +438,7 @@ def evaluate_pairs(
 ) -> Evaluation:
     """Pairwise accuracy of preferences: the share of the pairs whose preferred document has the higher score.
 
-    Equal scores are incorrect, as in the pairwise accuracy of labels (`evaluate`).
+    A pair with equal scores counts as wrong, as in the pairwise accuracy of labels (`evaluate`).
 
     Parameters
     ----------
@@ -556,7 +556,7 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     total = weight.sum()
     variance = n_queries / (n_queries - 1) * np.square(weight / total * (values - share)).sum()
     effective = share * (1.0 - share) / variance if variance > 0 else 1.0 / np.square(weight / total).sum()
-    # the normal distribution from scipy.special: importing scipy.stats takes longer than most programs run
+    # the normal distribution is from scipy.special, because importing scipy.stats takes longer than most programs run
     from scipy import special
 
     z2 = float(special.ndtri(0.5 + confidence / 2)) ** 2 / effective

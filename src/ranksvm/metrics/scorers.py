@@ -23,8 +23,9 @@ __all__ = ["RankingScorer", "scorer"]
 class RankingScorer:
     """A scikit-learn scorer: ``scorer(estimator, X, y, qid=...)`` is the mean of a metric; made by `scorer`.
 
-    It requests ``qid`` and ``sample_weight``: with ``sklearn.set_config(enable_metadata_routing=True)`` they reach it
-    without a ``set_score_request``. Without ``qid`` it uses the same column of a DataFrame X as `RankSVM.score`.
+    It requests ``qid`` and ``sample_weight``: with ``sklearn.set_config(enable_metadata_routing=True)`` it receives
+    them without a call to ``set_score_request``. Without ``qid``, it uses the same column of a DataFrame X as
+    `RankSVM.score`.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def _column_of_ids(estimator: object, X: object) -> str | None:
 
 
 def predict_scores(estimator: Any, X: MatrixLike, qid: ArrayLike) -> np.ndarray:
-    """Predictions of an estimator; the queries are passed if it requests them, as for a step that scales by query.
+    """Predictions of an estimator; it gets the query ids if it requests them, as a Pipeline with a query scaler does.
 
     Parameters
     ----------

@@ -366,7 +366,7 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
     obj = found(**params)
     _check_parameters(obj)
     fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
-    if name in classes:  # the class that was given declares only the attributes that it needs
+    if name in classes:  # the replacement class declares only the attributes that it needs
         fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():
         setattr(obj, key, value)

@@ -53,7 +53,7 @@ LETTERS = 22
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 # axes, or an array of them
 A = TypeVar("A")
-# least vertical distance of the labels at the ends of two lines, as a multiple of the height of a letter
+# minimum vertical distance of the labels at the ends of two lines, as a multiple of the height of a letter
 _LEADING = 1.35
 # where these labels begin, to the right of the axes: 0 is the left end of the axes, and 1 the right end
 _LEFT = 1.05
@@ -129,7 +129,7 @@ def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
 
 
 def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> None:
-    """A legend outside of the axes, or inside if the figure, made by the user, has no layout engine to make room."""
+    """A legend outside of the axes; inside if the figure is the user's and has no layout engine to make room for it."""
     place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     named: dict[str, Any] = {} if handles is None else {"handles": handles}
     ax.legend(**named, **place, fontsize="small")
@@ -186,10 +186,10 @@ def _ends(name: str) -> str:
 
 
 def _common_ends(names: set[str]) -> tuple[int, int]:
-    """Numbers of letters that several different names have in common at their beginnings, and at their ends."""
+    """Lengths of the longest common prefix and of the longest common suffix of several different names."""
 
     def n_common(names: list[str]) -> int:
-        # all names share what the first and the last in alphabetical order share
+        # the common prefix of all names is that of the first and the last name in alphabetical order
         pairs = zip_longest(min(names), max(names))
         return next(place for place, (a, b) in enumerate(pairs) if a != b)
 
@@ -233,9 +233,9 @@ def spread(places: np.ndarray, distance: float) -> np.ndarray:
 def end_labels(
     ax: "Axes", lines: Sequence["Line2D"], names: Sequence[str], fontsize: float = 8.0
 ) -> list["Annotation"]:
-    """Write the name of each line to the right of the axes, joined to the end of the line.
+    """Write the name of each line to the right of the axes, and connect it to the end of the line.
 
-    This fixes the limits of the axes, because the places of the names depend on them.
+    This fixes the limits of the axes, because the positions of the names depend on them.
 
     Parameters
     ----------

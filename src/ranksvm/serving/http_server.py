@@ -96,7 +96,7 @@ def bound_server(
 
 
 def _bound(host: str, port: int) -> socket:
-    """A socket bound to an address, as `uvicorn.Config.bind_socket` makes it, but an error does not end the process."""
+    """A socket bound to an address, like `uvicorn.Config.bind_socket`, but an error does not end the process."""
     listener = socket(AF_INET6 if ":" in host else AF_INET)
     try:
         listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)

@@ -44,15 +44,15 @@ _ALWAYS = (401, 403, 408, 429, 431, 503)
 _REASONS = {
     400: "The body is malformed.",
     401: "An API key is needed.",
-    403: "It is not allowed.",
+    403: "The API key lacks the scope, or the host or the origin is refused.",
     404: "There is no such event or version.",
-    408: "It did not arrive in time.",
-    409: "It contradicts what is stored.",
-    410: "It is too late.",
-    413: "It is too large.",
+    408: "The request did not arrive in time.",
+    409: "The request contradicts what is stored.",
+    410: "The time for feedback has passed, or the version is not stored any more.",
+    413: "The body is too large.",
     415: "The type or the encoding of the body is unknown.",
-    422: "The content makes no sense.",
-    429: "These are too many requests or connections.",
+    422: "The content is invalid.",
+    429: "There are too many requests or connections.",
     431: "The address and the headers are too large.",
     503: "The store does not answer: try again after Retry-After seconds.",
 }
@@ -102,7 +102,7 @@ def openapi() -> dict[str, Any]:
             "/v1/events/{event}/feedback": {
                 "post": _operation(
                     "feedback",
-                    "Say what is known of an event; 202 when it is on disk, 200 if it was there.",
+                    "Give feedback on an event: 202 when it is on disk, 200 if the same feedback was stored before.",
                     {202: _RECEIPT, 200: _RECEIPT},
                     (400, 404, 409, 410, 413, 415, 422),
                     parameters=[event],
@@ -110,7 +110,7 @@ def openapi() -> dict[str, Any]:
                 )
             },
             "/v1/events/{event}/explain": {
-                "get": _operation("explain", "Why it was ranked so.", {200: _OBJECT}, (404, 410), [event])
+                "get": _operation("explain", "Why the event was ranked as it was.", {200: _OBJECT}, (404, 410), [event])
             },
             "/v1/models": {"get": _operation("models", "Versions, quality, weights.", {200: _OBJECT}, ())},
             "/v1/models/{version}/activate": {

@@ -28,7 +28,7 @@ class Done(Protocol):
     """A future, of asyncio or of threads."""
 
     def done(self) -> bool:
-        """Whether it has a result, or no one waits for it."""
+        """Whether it has a result or an error, or was cancelled."""
 
     def set_result(self, result: Receipt) -> None:
         """Set its result."""
@@ -138,7 +138,7 @@ class Writer:
                 self._probe()
 
     def _probe(self) -> None:
-        """Check whether the store works again: a service that is not ready may get no items that would show this."""
+        """Check whether the store works again: while the service is not ready, it may get no items to try it with."""
         try:
             self._store.probe()
         except Exception as error:
@@ -165,7 +165,7 @@ class Writer:
     def _store_group(self, events: list[Event], entries: list[PendingEntry]) -> None:
         try:
             receipts = self._store.append([*events, *(entry for entry, _ in entries)])
-        except Exception as error:  # the writer continues after any error, and no one waits for ever
+        except Exception as error:  # the writer continues after any error, and no client waits forever
             self._refuse(events, entries, error)
             return
         self.refused = None
@@ -206,7 +206,7 @@ class Writer:
 
 
 def _size_of(item: Event | Entry) -> int:
-    """Bytes of a waiting item, without Python objects around it."""
+    """Bytes of a waiting item, without the overhead of Python objects."""
     return len(item.content) + (len(item.features) if isinstance(item, Event) else 0)
 
 

@@ -49,7 +49,7 @@ def dual_ascent(
     interrupted : threading.Event, optional
         Stops the run at the next certificate when set.
     label : str or None
-        Put before the lines of the log; None: no log lines.
+        Prefix of the log lines; None: no log lines.
 
     Returns
     -------

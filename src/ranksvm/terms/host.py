@@ -578,7 +578,7 @@ class ThreadedTerm:
         return total
 
     def _additions(self) -> int:
-        """Most additions that the summand of one row goes through in a gradient, which bounds round-off."""
+        """Maximum number of additions that the summand of one row goes through in a gradient; it bounds round-off."""
         if not isinstance(self.design, DenseDesign):
             return self.n_rows
         # a block takes whole queries, about ``rows_at_once`` rows in all, and never less than half of that

@@ -20,7 +20,7 @@ class Sizes(NamedTuple):
     entries : int
         Maximum number of products that are added up for a score.
     additions : int
-        Most additions that one row's summand goes through in a gradient.
+        Maximum number of additions that the summand of one row goes through in a gradient.
     """
 
     largest: np.ndarray
@@ -56,7 +56,7 @@ class Sizes(NamedTuple):
 def _sum_of_largest(values: np.ndarray, count: int) -> float:
     """Sum of the ``count`` largest of some nonnegative values."""
     if count < len(values):
-        # if there are few rows, most of many columns are empty: their zeros are left out of the partition below
+        # if there are few rows, most of many columns are empty: the partition below skips their zeros
         values = values[values != 0.0]  # NaN stays
     if count < len(values):
         values = np.partition(values, len(values) - count)[len(values) - count :]

@@ -101,7 +101,7 @@ class CacheFile:
         name : str
             "y", "qid", "X.indptr", ...
         start, stop : int
-            The place of the first entry, and the place after the last one.
+            Position of the first entry, and the position after the last one.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class CacheFile:
                 try:
                     words = words_of(self.column("qid.text", int(ends[0]), int(ends[-1])), ends[1:] - ends[0])
                 except ValueError as error:
-                    raise DataError(f"{self.path} is damaged: its query ids are no text ({error}).") from None
+                    raise DataError(f"{self.path} is damaged: its query ids are not text ({error}).") from None
                 yield words
 
     def rows(self, segments: np.ndarray, memory: np.ndarray) -> Features:
@@ -191,7 +191,7 @@ class CacheFile:
         if start < 0:
             found = np.concatenate(([0], found))
         if found[0] < 0 or found[-1] > maximum or (found[1:] < found[:-1]).any():
-            raise DataError(f"{self.path} is damaged: {name} has places that do not ascend from 0 to {maximum}.")
+            raise DataError(f"{self.path} is damaged: {name} has positions that do not ascend from 0 to {maximum}.")
         return found
 
     def _read_into(self, out: np.ndarray, offset: int) -> None:
@@ -211,7 +211,7 @@ def state_of(file: PathLike | int) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        Device and number of the file, size and time of modification.
+        Device and inode number of the file, size and time of modification.
     """
     state = os.stat(file)
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
@@ -263,12 +263,12 @@ class QueryRuns:
 
     @classmethod
     def of_ids(cls, blocks: Iterable[np.ndarray]) -> "QueryRuns":
-        """The queries of rows, from the query id of each row.
+        """The queries, from the query id of each row.
 
         Parameters
         ----------
         blocks : iterable of ndarray
-            The ids of all rows, some at a time.
+            The ids of all rows, in blocks.
 
         Returns
         -------
@@ -313,7 +313,7 @@ class QueryRuns:
         return len(self.pointers) - 1
 
     def segments(self, first: int, last: int) -> np.ndarray:
-        """The rows of the queries from ``first`` up to, but without, ``last``, in the order of the queries.
+        """The rows of the queries ``first`` to ``last - 1``, in the order of the queries.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class QueryRuns:
         Returns
         -------
         ndarray of int64, shape (n_segments, 2)
-            First row and end of ranges of rows, as few as possible.
+            First row and end of each range of rows; there are as few ranges as possible.
         """
         runs = self._runs[self._first_runs[first] : self._first_runs[last]]
         begin, end = self._starts[runs], self._starts[runs + 1]
@@ -353,7 +353,7 @@ class QueryRuns:
             at_run[first:last] = file.column("X.indptr", start, stop)[self._starts[first:last] - start]
         if at_run[0] < 0 or at_run[-1] > file.n_values or (at_run[1:] < at_run[:-1]).any():
             raise DataError(
-                f"{file.path} is damaged: X.indptr has places that do not ascend from 0 to {file.n_values}."
+                f"{file.path} is damaged: X.indptr has positions that do not ascend from 0 to {file.n_values}."
             )
         sizes = np.diff(at_run)[self._runs]
         return np.concatenate(([0], np.cumsum(sizes)))[self._first_runs].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Writing of LETOR / SVMlight text that reads back as the same numbers."""
+"""Write LETOR / SVMlight text that reads back as the same numbers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,7 +47,7 @@ def write_letor(
     path : path-like
         The file, written atomically; compressed when its name ends in .gz, .bz2, .xz or .zst.
     X : RankingData, or array-like or sparse matrix of shape (n_rows, n_features)
-        The data, or only the features. float32 and float64 are written as such, other types as float64.
+        The data, or only the features. float32 and float64 keep their type, other types are written as float64.
     y : array-like of shape (n_rows,), optional
         Labels; required unless X is a RankingData.
     qid : array-like of shape (n_rows,), optional

@@ -1,4 +1,4 @@
-"""Evaluates a model after each round of its fit, such as an epoch; calls callbacks, keeps the best, stops early."""
+"""Evaluate a model after each round of its fit, such as an epoch; call callbacks, keep the best model, stop early."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -79,8 +79,8 @@ class EvaluationRounds:
     max_rounds : int
         The maximum number of rounds.
     patience : int or None
-        Stop after this number of rounds without a better value on the first set. None: stop only after a callback
-        returns True, and keep no model.
+        Stop after this number of rounds without a better value on the first set. None: stop only if a callback returns
+        True, and do not keep the best model.
     what : str, default "epoch"
         The name of a round in log records.
     """
@@ -142,7 +142,7 @@ class EvaluationRounds:
         Returns
         -------
         bool
-            False if there is no ``patience``.
+            False if ``patience`` is None.
         """
         return is_exhausted(values, self.patience)
 
@@ -203,7 +203,7 @@ def _best(values: Sequence[float]) -> int:
 
 
 def checked_patience(early_stopping_rounds: int | None, eval_set: object) -> int | None:
-    """``early_stopping_rounds``; OptionError if it is not a whole number from 1, or there is no ``eval_set``."""
+    """``early_stopping_rounds``; OptionError if it is not a positive integer, or there is no ``eval_set``."""
     if early_stopping_rounds is None:
         return None
     checks.check(early_stopping_rounds=checks.count(early_stopping_rounds))

@@ -72,9 +72,9 @@ class KernelRanker(Ranker, BaseEstimator):
 
         Terms ``dual_coef_[j] k(., support_vectors_[j])`` are dropped in ascending order of their norm, as many as
         possible while the scoring function changes by at most ``tol`` times its norm in the kernel's RKHS. This change
-        is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in place;
-        ``objective_``, ``duality_gap_`` and ``evals_result_`` keep their values from before, and
-        ``calibration_slope_``, which was computed for other scores, is deleted.
+        is computed exactly, from half of the kernel matrix of the support vectors. The model is changed in place.
+        ``objective_``, ``duality_gap_`` and ``evals_result_`` still describe the model before pruning;
+        ``calibration_slope_``, which was computed for the old scores, is deleted.
 
         Parameters
         ----------

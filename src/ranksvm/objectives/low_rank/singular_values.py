@@ -1,4 +1,4 @@
-"""Matrices of low rank, also one for each query; singular-value thresholding, the nuclear norm's proximal operator."""
+"""Low-rank matrices, also one for each query; singular-value thresholding, the nuclear norm's proximal operator."""
 
 from dataclasses import dataclass
 
@@ -66,8 +66,8 @@ class LowRank:
 def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     """Matrix A that minimizes ``1/2 |A - block|_F^2 + threshold |A|_*``.
 
-    |A|_* is the nuclear norm, the sum of singular values. The minimum has the singular vectors of ``block``, and its
-    singular values minus the threshold if they are above it ([1]_, Theorem 2.1).
+    |A|_* is the nuclear norm, the sum of singular values. The minimizer has the singular vectors of ``block`` and, as
+    singular values, those of ``block`` above the threshold minus the threshold ([1]_, Theorem 2.1).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     Returns
     -------
     LowRank
-        The minimum, to 1e-10 of the largest singular value of ``block``.
+        The minimizer, with errors of at most 1e-10 times the largest singular value of ``block``.
 
     Notes
     -----
@@ -108,8 +108,8 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
 
 def _triplets_from_gram_matrix(block: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Singular triplets above the threshold of a block with no more rows than columns."""
-    # numpy's, not scipy's: numpy releases the interpreter lock in LAPACK, scipy.linalg holds it (two threads took twice
-    # the time of one). Drivers for a part of the spectrum are faster only below a tenth of it.
+    # numpy's eigh, not scipy's: numpy releases the interpreter lock in LAPACK, scipy.linalg holds it (two threads took
+    # twice the time of one). LAPACK drivers for a part of the spectrum are faster only for less than a tenth of it.
     values, vectors = np.linalg.eigh(block @ block.T)
     left = vectors[:, np.searchsorted(values, threshold * threshold, side="right") :][:, ::-1]
     right = left.T @ block
@@ -197,8 +197,8 @@ class QueryMatrices:
     def entries(self, query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """The entries ``(i[t], j[t])`` of a query's matrix; i and j number the documents within the query."""
         values, left, right = self.factors(query)
-        # the matrix is computed for the given documents only: if one is preferred to thousands of others, it has one
-        # row
+        # compute only the rows and columns of the given documents: if one document is preferred to thousands of
+        # others, this is a single row
         rows, columns = (np.bincount(each, minlength=left.shape[1]) > 0 for each in (i, j))
         dense = (left[:, rows].T * values) @ right[:, columns]
         found: np.ndarray = dense[np.cumsum(rows)[i] - 1, np.cumsum(columns)[j] - 1]

@@ -35,7 +35,7 @@ class DeviceOrder(NamedTuple):
 
 
 def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
-    """The order of documents on a device: the shortest queries of a block first, so that neighbors take equal time.
+    """The order of documents on a device: a block's shortest queries first, so that neighbors take similar time.
 
     Parameters
     ----------

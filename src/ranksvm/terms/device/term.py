@@ -72,10 +72,10 @@ class DeviceSample(NamedTuple):
 class DeviceTerm:
     """``loss(X w)`` with rows, scores and pairs on a device: see `DataTerm` for the methods.
 
-    An evaluation copies one number for each weight to the device, and 4 numbers more than that back; dense X is read in
-    one pass (`QueryPass`). Every pair is visited from both of its documents, except in queries with too many pairs
-    (`LongQueries`). Sums are in float64, and their order depends only on the device and the data, so that a fit gives
-    the same bits every time.
+    An evaluation copies one number per weight to the device, and one number per weight plus 4 sums back. Dense X is
+    read in one pass (`QueryPass`). Every pair is visited from both of its documents, except in queries with too many
+    pairs (`LongQueries`). Sums are in float64, and their order depends only on the device and the data, so that a fit
+    gives the same bits every time.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class DeviceTerm:
         return found.plus(self._long.round_off(self._long_at(at), width, margin_error, tight))
 
     def visit_pairs(self) -> bool:
-        """Return False: nothing changes, as the device keeps its way of summing over pairs."""
+        """Return False: the device always sums over pairs in the same way."""
         return False
 
     def release(self, at: DevicePoint) -> None:
@@ -265,7 +265,7 @@ class DeviceTerm:
         return curvature
 
     def curvature_diagonal(self, at: DevicePoint) -> np.ndarray:
-        """The diagonal of ``X' H X``, estimated for many dense rows from some, for sparse rows from H's diagonal."""
+        """The diagonal of ``X' H X``; an estimate from a sample of many dense rows, or from H's diagonal if sparse."""
         if not self.n_rows:
             return np.zeros(self.n_variables)
         if isinstance(self._rows, SparseRows):
@@ -291,7 +291,7 @@ class DeviceTerm:
         return None
 
     def sample(self, n_rows: int, seed: int) -> "DeviceTerm | None":
-        """A term over about ``n_rows`` of the rows, which are read where they are."""
+        """A term over a sample of about ``n_rows`` rows, which are not copied."""
         sampled = self._sampled(n_rows, seed)
         return None if sampled is None else sampled.term
 
@@ -306,11 +306,11 @@ class DeviceTerm:
             self._rows.multiply(self._copied(w), out)
 
     def _copied(self, w: np.ndarray) -> DeviceArray:
-        """On the device, the vector with which X is multiplied if the weights are w."""
+        """A copy on the device of the vector that X is multiplied by if the weights are w."""
         return self.device.copy_in(w if self._basis is None else self._basis.expanded(w), self._weights)
 
     def _contracted(self, total: np.ndarray) -> np.ndarray:
-        """The derivative by the weights, from the derivative by the vector with which X is multiplied."""
+        """The gradient for the weights, from the gradient for the vector that X is multiplied by."""
         return total if self._basis is None else self._basis.contracted(total)
 
     def _step(self, a: DevicePoint, b: DevicePoint, alpha: float, out: DeviceArray) -> None:
@@ -354,7 +354,7 @@ class DeviceTerm:
         out: DeviceArray,
         step: tuple[DeviceArray | None, DeviceArray | None] = (None, None),
     ) -> None:
-        """Sums of the loss, and its slope along a step, into ``out``; its derivatives by score into ``slopes``."""
+        """Write the loss's sums and slope along a step to ``out``, its derivatives by the scores to ``slopes``."""
         run = self._run
         n_blocks = run.blocks_for(self.n_rows)
         sums = run.scratch("loss sums", n_blocks * LOSS_COLUMNS)
@@ -417,7 +417,7 @@ class DeviceTerm:
         return total
 
     def _laplacian_blocks(self, at: DevicePoint) -> Iterator[tuple[int, DeviceArray, DeviceArray]]:
-        """For each block of queries, rows A minus a row of their query, and the Hessian times A; blocks share memory.
+        """For each block of queries: A, its rows minus a row of their query, and the Hessian times A, in reused memory.
 
         The Hessian of the queries that the host handles is 0 here.
         """
@@ -472,7 +472,7 @@ class DeviceTerm:
 
 
 class _OnHost:
-    """Scores on a device, brought to the host if something asks for an array."""
+    """Scores on a device, copied to the host when they are converted to an array."""
 
     def __init__(self, term: DeviceTerm, scores: DeviceArray):
         self.term = term
@@ -485,14 +485,14 @@ class _OnHost:
 
 
 class _WeightBelow:
-    """The weight of the pairs below a margin, half the sum of ``degrees``; it has the form of a loss's state."""
+    """The weight of the pairs below a margin, half the sum of ``degrees``; used in place of a loss's state."""
 
     def __init__(self) -> None:
         self.degrees = np.zeros(1)
 
 
 class _SumsForBounds:
-    """The part of `PairSums` that bounds on round-off use, computed from the pairs on a device."""
+    """The methods of `PairSums` that round-off bounds need, computed from the pairs on a device."""
 
     def __init__(self, term: DeviceTerm, visited: MarginLoss):
         self.term = term

@@ -93,15 +93,15 @@ class Backend(Protocol):
     """Stores the rows in parts of whole queries, and computes sums over all parts.
 
     A sum is taken as a balanced binary tree over the order of the parts (`tree_sum`): its bits depend on the partition,
-    but neither on the backend nor on who computes what. Answers are functions of the arguments and the part alone, so
-    that a part which has lost its caches gives the same answers.
+    but not on the backend, nor on which worker computes which part. Answers are functions of the arguments and the part
+    alone, so a part that has lost its caches gives the same answers.
     """
 
     def put(self, parts: Sequence[Any]) -> None:
-        """Take the parts, in their order; called once, before anything else."""
+        """Take the parts, in their order; called once, before any other method."""
 
     def round(self, jobs: Sequence[Job]) -> list[list[Any]]:
-        """For each job the sums, over all parts, of its calls."""
+        """For each job, the sums over all parts that its calls request."""
 
     def sample(self, n_rows: int, seed: int) -> list[Part]:
         """About ``n_rows`` rows, an equal share of every part, in this process."""

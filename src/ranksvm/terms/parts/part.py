@@ -22,7 +22,7 @@ MAX_FITS = 16
 
 
 class Features(Protocol):
-    """Variables that a model computes from the columns of X: its design matrix has these, not the columns.
+    """Variables that a model computes from the columns of X: they are the columns of its design matrix.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Features(Protocol):
 
 
 class Part:
-    """Some whole queries: their features and their pairs.
+    """The features and the pairs of some whole queries.
 
     A pickled part has only the arrays. The design matrix, compiled terms and evaluated points are not sent to another
     process, but computed again there, with the same bits.
@@ -55,7 +55,7 @@ class Part:
     features : Features, optional
         The variables that the model computes from X; None: its variables are the columns of X.
     sample_weight : ndarray of float64, shape (n_rows,), optional
-        How often each row counts where rows are counted; None: once. (The weights of pairs are in ``pairs``.)
+        Weight of each row in counts of rows; None: 1. (The weights of pairs are in ``pairs``.)
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Part:
         return as_design_matrix(self.X) if self.features is None else self.features.design(self.X)
 
     def term(self, fit: str, loss: LossSpec, device: str = "cpu") -> DataTerm:
-        """The compiled data term of a loss over these rows, on a device or one thread, because parts run in parallel.
+        """The compiled data term of a loss over these rows, on a device or on one thread (parts run in parallel).
 
         Parameters
         ----------
