@@ -198,7 +198,7 @@ PARAMETERS = (
         "monotone",
         _LINEAR,
         section="pairs",
-        help="Features with which the score of a linear or additive model must increase or decrease: one word for all "
+        help="Features in which the score of a linear or additive model must increase or decrease: one word for all "
         "features, or a list by number (from 1) or name, 1=increasing,bm25=increasing,length=decreasing.",
         metavar="SIGNS",
         low_rank=(None, "the weights of low-rank models have no given signs"),
@@ -326,7 +326,7 @@ PARAMETERS = (
         ("kernel",),
         OneOf(("nystroem", "fourier"), none=True),
         section="kernel",
-        help="Approximate the kernel by features.",
+        help="Approximate the kernel by features: kernel values with landmarks, or random features.",
         low_rank=_OF_KERNELS,
     ),
     Parameter(

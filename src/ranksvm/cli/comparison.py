@@ -58,7 +58,7 @@ __all__ = [
 
 # The settings that define a model: all settings of a combination except scaler, loss and pairs.
 MODEL_SETTINGS = tuple(dict.fromkeys((*names_in("additive"), *names_in("kernel"), *names_in("low_rank"))))
-# Settings that are fixed for models of low rank.
+# Settings that are fixed for low-rank models.
 _OF_LOW_RANK = {
     each.name: ALLOWED_IN_LOW_RANK[each.name][0]
     for each in PARAMETERS
@@ -66,7 +66,7 @@ _OF_LOW_RANK = {
 }
 # Options of kernels, which are refused if no kernel is compared.
 _OF_KERNELS = tuple(name for name in KERNEL_OPTIONS if name not in ("gamma", "random_state", "memory_limit"))
-# Kernels and models of low rank try every fourth value of the default range of C: on MQ2008 fold 1, one of their fits
+# Kernels and low-rank models try every fourth value of the default range of C: on MQ2008 fold 1, one of their fits
 # takes a second or more, but the fit of a linear model for the next C takes some milliseconds. Fits of additive models
 # take longer than those of linear models, but not as long as those of kernels, so additive models try every second
 # value.
@@ -237,7 +237,7 @@ class Tried:
 
     @property
     def gamma(self) -> float | None:
-        """The chosen gamma of a kernel, or of a model of low rank."""
+        """The chosen gamma of a kernel, or of a low-rank model."""
         return getattr(self.ranker, "gamma_", self.settings["gamma"])
 
     @property
@@ -442,7 +442,7 @@ def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any
     first, last = power(options["Cs"][0]), power(options["Cs"][-1])
     for model, names, which in (
         ("additive", "Additive models", "second"),
-        (None, "Kernels and models of low rank", "fourth"),
+        (None, "Kernels and low-rank models", "fourth"),
     ):
         these = [settings for settings in costly if settings["model"] == model]
         if these:

@@ -1,4 +1,4 @@
-"""The estimators that training commands fit, from their options; the choice of C for a model of low rank."""
+"""The estimators that training commands fit, from their options; the choice of C for a low-rank model."""
 
 import logging
 from collections.abc import Callable, Sequence

@@ -34,7 +34,7 @@ def bound_server(
     service : Service
         The service; it is closed when the server ends.
     host : str
-        Address to listen at.
+        Address to listen on.
     port : int
         Port; 0 for any that is free.
     tell : callable

@@ -98,7 +98,7 @@ def feature_names(model: Model, n_features: int | None = None) -> list[str]:
     model : estimator
         The model.
     n_features : int, optional
-        Number of features, for a model that is new.
+        Number of features of a new model.
 
     Returns
     -------

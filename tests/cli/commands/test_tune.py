@@ -373,7 +373,7 @@ def test_costly_models_try_a_part_of_the_default_range(ranksvm, ranksvm_json, fo
     assert len(Cs[None]) == 21
     assert Cs["cosine"] == Cs[None][::4]
     result = ranksvm(*arguments, "--memory-limit", "100KB", code=2)
-    assert "Kernels and models of low rank: 6 fits on 240 rows, with every fourth C from 2^-15 to 2^5" in result.stderr
+    assert "Kernels and low-rank models: 6 fits on 240 rows, with every fourth C from 2^-15 to 2^5" in result.stderr
     assert "a kernel matrix of 240 rows takes 115 KB, more than 100 KB" in result.stderr
     assert "raise memory_limit" in result.stderr
     assert "1 of 2 compared" in result.stdout

@@ -30,7 +30,8 @@ from ranksvm.cli.terminal import say
     type=Name(["free", "power"]),
     default="free",
     show_default=True,
-    help="A propensity for each rank, or a power of the rank, for small logs.",
+    help="Estimate a propensity for each rank (free), or only the exponent of a power of the rank (power), which suits "
+    "small logs.",
 )
 @click.option("--trust", is_flag=True, help="Also estimate trust bias: an offset for each rank.")
 @click.option("--ranks", type=click.IntRange(min=2), metavar="N", help="Use only the first N ranks.  [default: all]")

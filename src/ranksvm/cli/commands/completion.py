@@ -17,8 +17,8 @@ SHELLS = ["bash", "zsh", "fish"]
 def completion_command(ctx: click.Context, shell: str | None) -> None:
     """Print a completion script for SHELL (default: the shell in $SHELL): commands, options, choices and files.
 
-    Run the line of your shell once; a new shell then completes `ranksvm tr<TAB>`. bash has to be 4.4 or newer; in
-    ~/.zshrc, compinit has to run before.
+    Run the line for your shell once; a new shell then completes `ranksvm tr<TAB>`. bash must be 4.4 or newer; in
+    ~/.zshrc, compinit must run first.
 
     \b
     Examples:

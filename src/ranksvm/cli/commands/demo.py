@@ -19,7 +19,7 @@ PARTS = {"train": 0.6, "vali": 0.2, "test": 0.2}
 RESULTS = ("best.json", "model.rsvm", "run.txt")
 
 
-@click.command("demo", short_help="Run the main task on generated data.")
+@click.command("demo", short_help="Generate data, and run a complete example.")
 @click.option(
     "--output-dir",
     type=click.Path(file_okay=False, path_type=Path),

@@ -39,7 +39,7 @@ _AGREEMENT = 1e-9
 def doctor_command(ctx: click.Context, as_json: bool) -> None:
     """Show versions, instruction sets, threads, memory, GPUs and extras, and check that this installation works.
 
-    An extra may be missing: the table says what it does and how to install it. The exit code is 1 if a package is too
+    If an extra is missing, the table says what it is for and how to install it. The exit code is 1 if a package is too
     old or a check fails. When you report a problem, include the output.
 
     \b

@@ -50,7 +50,7 @@ def import_command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Read the linear model in FILE and write it as MODEL, which all other commands take.
+    """Read the linear model in FILE and write it as MODEL, which all other commands accept.
 
     \b
     svm-rank    model files of SVM-rank and SVM-light

@@ -85,11 +85,9 @@ class Network(click.ParamType):
     metavar="MODEL",
     help="Second model of a new store, to compare with the first one.",
 )
-@learner_options(levels="required")
-@click.option(
-    "--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a model that is new."
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@learner_options(levels="required for prank")
+@click.option("--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a new model.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -173,7 +171,7 @@ class Network(click.ParamType):
     show_default=True,
     help="With --reward-wait: an event without feedback counts as all labels 0, or is ignored.",
 )
-@click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events.  [default: keep all]")
+@click.option("--retain", type=Number(), metavar="DAYS", help="Remove events older than this.  [default: keep all]")
 @click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
 @click.option(
     "--refit-every",

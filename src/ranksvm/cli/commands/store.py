@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @click.command("keys", short_help="List, create and revoke API keys of a service.")
 @click.argument("store")
-@click.option("--add", metavar="NAME", help="Make a key. It is printed once; only its hash is stored.")
+@click.option("--add", metavar="NAME", help="Create a key. It is printed once; only its hash is stored.")
 @click.option(
     "--scopes",
     metavar="S,S,...",
     help="What the new key allows: rank, feedback, read (page, metrics, explanations), admin (roll-back).  "
     "[default: rank,feedback]",
 )
-@click.option("--revoke", metavar="NAME", help="Remove a key.")
+@click.option("--revoke", metavar="NAME", help="Revoke a key.")
 @json_option
 @debug_option
 def keys_command(store: str, add: str | None, scopes: str | None, revoke: str | None, as_json: bool) -> None:
-    """List the API keys of the service whose log is in STORE, make one, or revoke one.
+    """List the API keys of the service whose log is in STORE, create one, or revoke one.
 
     A running service applies a change within seconds. Once a key has been created, every request needs one, even after
     the last key is revoked.
@@ -150,7 +150,9 @@ def _show_replay(report: dict[str, Any]) -> None:
 
 @click.command("vacuum", short_help="Make the log of a service smaller.")
 @click.argument("store", type=EXISTING_STORE)
-@click.option("--retain", type=Number(), metavar="DAYS", help="Remove older events first.  [default: keep all]")
+@click.option(
+    "--retain", type=Number(), metavar="DAYS", help="First remove events that are older.  [default: keep all]"
+)
 @json_option
 @debug_option
 def vacuum_command(store: str, retain: float | None, as_json: bool) -> None:

@@ -68,7 +68,7 @@ def data_options(command: Callable) -> Callable:
     return all_options(
         click.option("--valid", type=EXISTING_FILE, metavar="FILE", help="Validation data, on which C is chosen."),
         click.option(
-            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data: evaluated at the end, not used before."
+            "--test", type=EXISTING_FILE, metavar="FILE", help="Test data, used only for an evaluation at the end."
         ),
         qrels_option,
         _numbers_option(
