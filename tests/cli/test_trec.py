@@ -131,7 +131,7 @@ def test_info_describes_runs_and_judgments(ranksvm, ranksvm_json, qrels, bm25, t
     assert (found["kind"], found["rows"], found["queries"], found["name"]) == ("run", 84, 14, "bm25")
     assert found["rows_per_query"] == {"min": 6, "median": 6.0, "mean": 6.0, "max": 6}
     assert "6 to 6, median 6" in ranksvm("info", bm25).stdout
-    assert "is none" in ranksvm("info", bm25, "--qrels", qrels, code=2).stderr
+    assert "is not one" in ranksvm("info", bm25, "--qrels", qrels, code=2).stderr
     bm25.write_text(bm25.read_text() * 2)
     assert "each may occur once" in ranksvm("info", bm25, code=1).stderr
 

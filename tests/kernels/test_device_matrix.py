@@ -68,7 +68,7 @@ def test_fewer_rows_are_stored_where_memory_turns_out_to_be_taken(largest, monke
     with caplog.at_level(logging.INFO, logger="ranksvm"):
         matrix = matrix_on(device, kernel, X)
     assert matrix.product_bytes <= largest
-    assert "of 150 rows of the kernel matrix stay there, the others are made again" in caplog.text
+    assert "of 150 rows of the kernel matrix stay there, the others are computed again" in caplog.text
     b = np.random.default_rng(0).normal(size=150)
     np.testing.assert_array_equal(matrix.product(b), expected.product(b))
     most[0] = 100

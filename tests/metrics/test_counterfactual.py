@@ -319,7 +319,7 @@ def test_results(data, new, log):
         ({"metrics": "ndcg@10"}, "unknown metric 'ndcg@10'"),
         ({"metrics": "dcg@0"}, "unknown metric 'dcg@0'"),
         ({"metrics": []}, "no metric is given"),
-        ({"metrics": "mrr", "estimator": "snips"}, "mrr is no sum over documents"),
+        ({"metrics": "mrr", "estimator": "snips"}, "mrr is not a sum over documents"),
         ({"estimator": "dm"}, "estimator must be one of"),
         ({"unit": "user"}, "unit must be one of"),
         ({"confidence": 2}, "confidence must lie"),

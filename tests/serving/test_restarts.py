@@ -130,7 +130,7 @@ def test_an_entry_at_which_learning_fails_again_and_again_is_passed_over(tmp_pat
     monkeypatch.undo()
     again = replay(store).learning  # without the fault, too: the same entries teach the same
     assert (again.position, again.skipped) == (5, 1)
-    assert again.reason == "entry 3 was passed over: MemoryError: not foreseen"
+    assert again.reason == "entry 3 was skipped: MemoryError: not foreseen"
     assert again.to_bytes() == store.checkpoint().state
     store.close()
 

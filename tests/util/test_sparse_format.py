@@ -55,7 +55,7 @@ ENTRIES = {
 @pytest.mark.parametrize("X", BAD.values(), ids=BAD)
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_no_matrix(entry, X):
-    with pytest.raises(DataError, match="X is no valid"):
+    with pytest.raises(DataError, match="X is not a valid"):
         entry(X)
 
 

@@ -33,7 +33,7 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
         for axis, (places, size) in enumerate(zip((coo.row, coo.col), X.shape, strict=True)):
             if len(places) != len(coo.data) or (len(places) and not 0 <= places.min() <= places.max() < size):
                 which = ("row", "column")[axis]
-                raise DataError(f"{name} is no valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
+                raise DataError(f"{name} is not a valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
     elif X.format in ("csr", "csc", "bsr"):
         _check_compressed(X, name)
 
@@ -69,8 +69,8 @@ def _check_compressed(X: Any, name: str) -> None:
         linear.check_csr(indices, indptr, shape[1])
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"{name} is no valid {X.format.upper()} matrix of shape {X.shape} ({error}): its arrays were changed after "
-            "it was made, or made wrongly; build it again from rows, columns and values."
+            f"{name} is not a valid {X.format.upper()} matrix of shape {X.shape} ({error}): its arrays were wrong, or "
+            "were changed later; build it again from rows, columns and values."
         ) from None
 
 

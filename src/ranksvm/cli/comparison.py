@@ -318,7 +318,7 @@ class Comparison:
         return Cs if is_linear(settings) or self._options["Cs_given"] else Cs[:: COARSE[settings["model"]]]
 
     def check(self) -> None:
-        """Before the first fit, refuse selections and weightings of pairs that do not go with given pairs."""
+        """Before the first fit, refuse selections and weightings of pairs that contradict listed pairs."""
         from ranksvm.fits.training_set import TrainingArguments
 
         for settings in self.combinations:
@@ -456,7 +456,7 @@ def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any
         warn(
             f"a kernel matrix of {counted(n_rows, 'row')} takes {size_in_words(needed)}, more than "
             f"{size_in_words(allowed)} (--memory-limit): what does not fit is computed again for every product, which "
-            "takes long. --approximation nystroem, or fewer values in --C-range and --gamma-range, take less."
+            "is slow. --approximation nystroem is faster, and so are fewer values in --C-range and --gamma-range."
         )
 
 

@@ -181,7 +181,7 @@ def _check_order(path: Path) -> None:
         for option, other in inputs_given():
             if is_model(other):
                 raise click.UsageError(
-                    f"{path}, given as the model, is none, but {other}, given as {option}, is one: exchange them.",
+                    f"{path}, given as the model, is not one, but {other}, given as {option}, is: exchange them.",
                     click.get_current_context(),
                 )
 

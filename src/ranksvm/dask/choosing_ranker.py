@@ -69,7 +69,7 @@ class Choosing:
     convention : Convention
         Which definitions of the metrics to use.
     patience : int or None
-        If so many successive values of C have no better score, larger values of C are not considered.
+        If this number of successive values of C have no better score, larger values of C are not considered.
     """
 
     cluster: Cluster

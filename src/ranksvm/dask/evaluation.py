@@ -139,7 +139,7 @@ class HeldOut:
         metrics: Sequence[Metric],
         convention: str | Convention = "default",
     ) -> list[dict[str, "Sums"]]:
-        """The metrics of several models, as in `evaluated`; rows that the cluster has lost are made again."""
+        """The metrics of several models, as in `evaluated`; rows that the cluster has lost are computed again."""
         chosen = metrics if self.own_metric is None else [self.own_metric]
         for attempt in range(ATTEMPTS):
             try:
@@ -148,7 +148,7 @@ class HeldOut:
                 prepared = self.prepared
                 return evaluated(cluster, prepared.rows, models, chosen, convention, listed=prepared.listed)
             except LostError as lost:
-                logger.warning("the cluster has lost the evaluation set %s, which is made again: %s", self.name, lost)
+                logger.warning("the cluster has lost the evaluation set %s; it is computed again: %s", self.name, lost)
         raise ClusterError(f"the cluster has lost the evaluation set {self.name} {ATTEMPTS} times in one evaluation.")
 
 

@@ -268,8 +268,8 @@ def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:
     if isinstance(name, str) and name in names:
         raise DataError(
             f"X has a column {name!r}, which is also the name of y: the model would learn the labels from themselves. "
-            "Drop the column from X; or, if it is a feature and no copy of the labels, pass y.to_numpy(), which has no "
-            "name."
+            "Drop the column from X; or, if it is a feature and not a copy of the labels, pass y.to_numpy(), which has "
+            "no name."
         )
 
 

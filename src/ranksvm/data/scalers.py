@@ -289,7 +289,7 @@ class RetrieverScaler(_QueryScaler):
         ``(x - min) / (max - min)`` or ``x / norm`` over the documents that the retriever returned, or the score
         itself ("none": Elasticsearch only).
     engine : {"elasticsearch", "opensearch"}, default "elasticsearch"
-        The engine. The two treat scores that are all equal, the lowest score, and norms near 0 differently.
+        The engine. The two differ in three cases: all scores are equal, the lowest score, and norms near 0.
     copy : bool, default=True
         Whether `transform` leaves X unchanged; False scales a float array in place where possible.
 

@@ -55,7 +55,7 @@ def learned_categories(X: DataFrame, names: Collection[str]) -> dict[str, list[s
 
 
 def coded(X: DataFrame, categories: Mapping[str, list[str]]) -> DataFrame:
-    """A DataFrame with numbers in the place of text.
+    """A DataFrame with numbers in place of text.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ from ranksvm.model_files.registry import storable
 
 __all__ = ["DEFAULT_CS", "AdditiveRankSVM"]
 
-# What paths and searches try by default: powers of 4 from 4^-7 to 4^2.
+# Values of C that paths and searches try by default: powers of 4 from 4^-7 to 4^2.
 DEFAULT_CS = 4.0 ** np.arange(-7, 3)
 
 

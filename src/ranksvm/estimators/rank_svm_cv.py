@@ -41,8 +41,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     cv : int or splitter, default 5
         Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``. Its
         ``groups`` are not the query ids, but numbers of the queries, from 0, in the order in which they first appear.
-        The rows that it splits are the pairs if pairs are given; for a file that is read in passes they are the
-        queries, in this order.
+        It splits rows; but if pairs are given, it splits the pairs, and if a file is read in passes, the queries, in
+        this order.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"

@@ -414,7 +414,7 @@ def warn_of_other_scale(name: str, X: object, other: object) -> None:
 
 
 def _sizes(X: Any) -> np.ndarray | None:
-    """Mean absolute value of each feature over some rows; None if X is no matrix of numbers."""
+    """Mean absolute value of each feature over some rows; None if X is not a matrix of numbers."""
     if not (is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiu")) or 0 in X.shape:
         return None
     rows = np.unique(np.linspace(0, X.shape[0] - 1, _ROWS).astype(np.int64))

@@ -98,7 +98,7 @@ def kernel_training_set(training: TrainingArguments, options: KernelOptions) -> 
         The training set.
     """
     if options.precomputed and isinstance(training.X, TwoBlocks):
-        raise DataError("kernel='precomputed' takes the matrix of all rows with each other, and pairs, no Preferences.")
+        raise DataError("kernel='precomputed' takes the kernel matrix of all rows, and pairs, not Preferences.")
     data = training_set(training, options)
     if isinstance(data.X, TwoBlocks):
         data = replace(data, X=data.X.stacked())

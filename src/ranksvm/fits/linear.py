@@ -86,7 +86,7 @@ DUAL_WORK = 64.0
 DUAL_PAIRS = 8.0
 # If "auto" uses neither "newton" nor the dual, it uses "direct" for a dense X with no more rows than features and no
 # more rows than this. Newton steps then use conjugate gradients first, and invert the Hessian in the span of the rows
-# once conjugate gradients take long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s; direct steps 0.4
+# once conjugate gradients take too long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s; direct steps 0.4
 # s).
 DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])

@@ -69,7 +69,7 @@ class DeviceKernelMatrix(MeasuredProducts):
         self._kept, self._made = _memory_for(device, n, dtype)
         self._n_kept, self._step = self._kept.shape[0], self._made.shape[0]
         if self._n_kept < n:
-            line = "%s: %d of %d rows of the kernel matrix stay there, the others are made again for every product"
+            line = "%s: %d of %d rows of the kernel matrix stay there, the others are computed again for every product"
             logger.info(line, device.name, self._n_kept, n)
         self.product_bytes = self._kept.nbytes
         if self._n_kept:

@@ -148,7 +148,7 @@ class HuberHinge(MarginLoss):
         return pulls, pull_sums, excess, value, slack
 
     def narrowed(self, scores: np.ndarray, width: float | None, narrower: float | None) -> tuple[PairState, np.ndarray]:
-        """Compute what changes if the loss of the pairs that are now in the ring gets another width.
+        """Compute how the loss changes if the pairs that are now in the ring get another width.
 
         The pairs in the ring stay the same, and so do those beyond it. The results define a quadratic function. Near
         the minimum for the narrower width, the loss of that width equals this function up to a constant, if the ring of

@@ -105,7 +105,7 @@ class LossRoundOff(NamedTuple):
     pulls_bound : float
         Bound on the sum of the pulls.
     pull_sums : float
-        Bound on the sum, over the documents, of the errors of the sums of their pulls.
+        Bound on the sum of the errors of all documents; the error of a document is in the sum of its pulls.
     excess_bound : float
         For each pair, take the tangent of the target loss whose slope is minus the pull. The loss exceeds it, and the
         total excess is the gap minus half the squared gradient. This field bounds how much larger the total excess is

@@ -351,7 +351,7 @@ def _parsed(metrics: str | Iterable[str], estimator: str) -> dict[str, tuple[str
                 "ranking, as NDCG needs, is not known)."
             )
         if match is not None and match[1] == "mrr" and estimator == "snips":
-            raise OptionError("mrr is no sum over documents: there is no estimator='snips' for it, use 'ips' or 'dr'.")
+            raise OptionError("mrr is not a sum over documents: it has no estimator='snips', use 'ips' or 'dr'.")
     if not found:
         raise OptionError(f"no metric is given: choose from dcg@k, mrr@k and {MEAN_RANK}.")
     return found

@@ -44,7 +44,7 @@ class Evaluation(Tabular):
     n_rows : int
         Number of documents.
     n_without_relevant : int
-        Number of queries without a relevant document, which have a fixed value.
+        Number of queries without a relevant document, to which the convention gives a fixed value.
     convention : str
         Name of the convention.
     n_missing : int, default 0

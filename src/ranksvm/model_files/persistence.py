@@ -535,7 +535,7 @@ def _parse_header(path: Place, content: bytes) -> dict[str, Any]:
     try:
         checksum = _header_checksum(header)
     except RecursionError as error:
-        raise ModelFileError(f"{path}: the header of the model file is nested too deep.") from error
+        raise ModelFileError(f"{path}: the header of the model file is nested too deeply.") from error
     if header.get("header_sha256") != checksum:
         raise ModelFileError(f"{path}: the model file was altered: its header does not match its checksum.")
     for key in ("model", "sha256", "written_by"):

@@ -74,7 +74,7 @@ class _QuerySplitter(BaseCrossValidator):
             raise DataError(
                 f"{type(self).__name__} needs the query of each row, but got neither qid nor groups. Inside "
                 "scikit-learn's searches, sklearn.set_config(enable_metadata_routing=True) passes qid on to splitter, "
-                "fit and score alike (without it only groups=qid reaches the splitter, and nothing the score); "
+                "fit and score (without it, groups=qid reaches only the splitter, and the score gets no queries); "
                 "ranksvm.cross_validate needs no routing."
             )
         queries = Queries.from_qid(ids, n_rows_of(X))

@@ -27,7 +27,7 @@ logger = logging.getLogger("ranksvm.serving")
 
 # Number of entries of the log that are read at a time.
 _PART = 256
-# Maximum number of failures to learn from an entry; after them the entry is passed over.
+# Maximum number of failures to learn from an entry; then the entry is skipped.
 MAX_FAILURES = 3
 # Seconds between two removals of old events.
 _CLEAN_SECONDS = 3600.0
@@ -202,7 +202,7 @@ class Learner:
         Raises
         ------
         StoreError
-            When the store does not answer; the same step is then made again later.
+            When the store does not answer; the same step is then repeated later.
         """
         now = time.monotonic() if now is None else now
         if now - self._leased > self.schedule.lease / 3:
@@ -260,10 +260,10 @@ class Learner:
                 self._wake.clear()
 
     def _failed(self, seq: int, error: Exception) -> None:
-        """Pass over an entry that failed repeatedly: it must not block all later entries."""
+        """Skip an entry that failed repeatedly: it must not block all later entries."""
         self._failures[seq] = self._failures.get(seq, 0) + 1
         if self._failures[seq] >= MAX_FAILURES:
-            logger.warning("entry %d failed %d times, and is passed over", seq, MAX_FAILURES)
+            logger.warning("entry %d failed %d times, and is skipped", seq, MAX_FAILURES)
             self._store.pass_over(seq, f"{type(error).__name__}: {error}", self.owner)
 
     def _take_over(self) -> None:

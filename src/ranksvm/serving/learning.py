@@ -152,7 +152,7 @@ class Learning:
             raise StoreError(f"the log continues with entry {found.seq}, but {self.position + 1} was expected.")
         if passed_over and found.seq in passed_over:
             self.skipped += 1
-            self.reason = f"entry {found.seq} was passed over: {passed_over[found.seq]}"
+            self.reason = f"entry {found.seq} was skipped: {passed_over[found.seq]}"
         elif found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:

@@ -112,7 +112,7 @@ def openapi() -> dict[str, Any]:
             "/v1/events/{event}/explain": {
                 "get": _operation("explain", "Why the event was ranked as it was.", {200: _OBJECT}, (404, 410), [event])
             },
-            "/v1/models": {"get": _operation("models", "Versions, quality, weights.", {200: _OBJECT}, ())},
+            "/v1/models": {"get": _operation("models", "Versions of models, quality, weights.", {200: _OBJECT}, ())},
             "/v1/models/{version}/activate": {
                 "post": _operation(
                     "activate",

@@ -147,7 +147,7 @@ class Writer:
             self.refused = None
 
     def _next_group(self) -> tuple[list[Event], list[PendingEntry]]:
-        """Wait for items and return them; nothing after `close`, or after a pause if the store does not work."""
+        """Wait for items and return them; no items after `close`, or after a pause while the store does not work."""
         with self._news:
             if not self._events and not self._entries and not self._ended:
                 self._idle = True

@@ -18,7 +18,7 @@ FACE_TOLERANCE = 0.1
 # 20,360 x 279,643, nonnegative weights, C = 1: 113 products a fit; 563 if variables may become free immediately,
 # because the same variables are freed and set to 0 again and again.)
 RELEASE_SHARE = 0.5
-# Maximum number of faces. The step after so many faces is good enough: it decreases the model, which is all that a
+# Maximum number of faces. The step after this many faces is good enough: it decreases the model, which is all that a
 # Newton step needs.
 MAX_FACES = 100
 # After this number of faces that have not lowered the model, steps that would raise it are shortened: multiplied by

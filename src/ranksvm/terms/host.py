@@ -41,7 +41,7 @@ PYTHON_HESSIAN_ROWS = 1024
 SMALL_HESSIAN = 1 << 12
 # Number of rows that estimate the diagonal of a Hessian well enough to precondition. (With 2,000 TRON took 0.7 to 1.3
 # times as many products on MQ2008, OHSUMED and LightGBM's example, 3,005 x 300, where a tenth of the time went here.)
-# These rows are from at least DIAGONAL_QUERIES queries. (Rows of 64 queries take long to draw, and TRON took 0.8 to 1.5
+# These rows are from at least DIAGONAL_QUERIES queries. (Rows of 64 queries are slow to draw, and TRON took 0.8 to 1.5
 # times as many products.)
 DIAGONAL_ROWS, DIAGONAL_QUERIES = 1000, 16
 # Below this many multiplications in a pass, a second thread saves little time there, and costs as much in the rest of a

@@ -50,7 +50,7 @@ def test_a_file_that_is_no_model(ranksvm, folder, tmp_path):
 def test_exchanged_arguments(arguments, ranksvm, folder, model):
     given = [folder / word if word == "test.txt" else word.format(model=model) for word in arguments]
     message = ranksvm(*given, code=2).stderr
-    assert f"test.txt, given as the model, is none, but {model}, given as " in message, message
+    assert f"test.txt, given as the model, is not one, but {model}, given as " in message, message
 
 
 def test_a_truncated_model(ranksvm, folder, model, tmp_path):

@@ -58,7 +58,7 @@ def info_command(
     """
     trec = trec_kind(file)
     if qrels is not None and (trec is not None or is_model(file)):
-        raise click.UsageError(f"--qrels gives labels to a data file, but {file} is none.")
+        raise click.UsageError(f"--qrels gives labels to a data file, but {file} is not one.")
     if is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model

@@ -199,7 +199,7 @@ class KernelRanker(Ranker, BaseEstimator):
         if not precomputed:
             checks.check_parameters("kernel", {name: fitted[name] for name in ("kernel", "degree", "coef0")})
         if precomputed == hasattr(self, "support_vectors_"):
-            raise ModelFileError(f"the kernel {fitted['kernel']!r} does not go with its support vectors.")
+            raise ModelFileError(f"the kernel {fitted['kernel']!r} does not match its support vectors.")
         if precomputed and len(self.support_) and self.support_.max() >= self.n_features_in_:
             raise ModelFileError("support_ has rows that are not in the kernel matrix.")
         if fitted["kernel"] == "linear" and not hasattr(self, "coef_"):
