@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Translate outdated Cython modules to C++ in one process, because starting Cython takes longer than a translation.
+"""Translate the Cython modules with outdated C++ files in one process: starting Cython takes longer than a translation.
 
 Called by meson.build: ``cythonize.py FOLDER DEPENDENCY... -- CYTHON OPTION... -- SOURCE...``. FOLDER receives the C++
 files; all of them depend on every DEPENDENCY.
@@ -18,7 +18,7 @@ def changed(path: str | Path) -> int:
 
 
 def main() -> int:
-    """Run Cython on each source whose C++ file is not newer than the source, all dependencies and Cython itself."""
+    """Run Cython on each source, unless its C++ file is newer than the source, all dependencies and Cython itself."""
     dependencies, command, sources = (
         list(group) for separates, group in groupby(sys.argv[1:], lambda argument: argument == "--") if not separates
     )

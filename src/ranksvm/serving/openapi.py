@@ -49,7 +49,7 @@ _REASONS = {
     408: "The request did not arrive in time.",
     409: "The request contradicts what is stored.",
     410: "The time for feedback has passed, or the version is not stored any more.",
-    413: "The body is too large.",
+    413: "The body is too large, or has too many documents.",
     415: "The type or the encoding of the body is unknown.",
     422: "The content is invalid.",
     429: "There are too many requests or connections.",
