@@ -106,8 +106,8 @@ class RegularizedRankSVM(LowRankRanker):
     objective_ : float
         Value of the first objective above; negative unless all alpha are 0.
     duality_gap_ : float
-        An upper bound on ``objective_`` minus its minimum: the sum of both objectives above, the second one at w and
-        ``Y_q = 2 lam (alpha_q - A_q)``. It includes a bound on round-off, as in `RankSVM`.
+        An upper bound on ``objective_`` minus its minimum: the sum of ``objective_`` and the smallest value of the
+        second objective above that a step has found. It includes a bound on round-off, as in `RankSVM`.
     converged_ : bool
         Whether the gap met ``tol``.
     status_ : str

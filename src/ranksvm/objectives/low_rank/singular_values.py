@@ -12,6 +12,8 @@ __all__ = ["LowRank", "QueryMatrices", "soft_threshold"]
 # eigenvalues. If s is the largest singular value, eigenvalues of the Gram matrix have errors of 1e-16 s^2, and so
 # singular values at the threshold t have errors of 1e-16 s^2 / t.
 SQUARES_SUFFICE = 1e-5
+# Singular values up to this fraction of the largest one are round-off of a block of dual variables.
+ROUND_OFF = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
     block : ndarray of float64, shape (m, n)
         The matrix, finite.
     threshold : float
-        At least 0. If it is 0, A is ``block``, with its nonzero singular values.
+        At least 0. If it is 0, A is ``block``, with as many singular values as its numerical rank.
 
     Returns
     -------
@@ -98,6 +100,7 @@ def soft_threshold(block: np.ndarray, threshold: float) -> LowRank:
         return _shrunk_vector(block, norm, threshold)
     if threshold < SQUARES_SUFFICE * norm:
         left, values, right = np.linalg.svd(block, full_matrices=False)
+        values[values <= ROUND_OFF * values[0]] = 0.0
         return _shrunk(left, values, right, threshold)
     if block.shape[0] > block.shape[1]:
         right, values, left = _triplets_from_gram_matrix(block.T, threshold)
