@@ -137,3 +137,11 @@ def test_wrong_options_are_named():
         RegularizedRankSVM(solver="tron").fit(X, y, qid=qid)
     with pytest.raises(OptionError, match="learning_rate must be 'auto' or a positive"):
         fitted(X, y, qid, learning_rate=0.0)
+
+
+def test_interrupted_it_keeps_the_last_step(interrupt_at):
+    X, y, qid = make_data()
+    interrupt_at(8)
+    model = fitted(X, y, qid, tol=1e-12, keep_on_interrupt=True)
+    assert model.status_ == "Interrupted: this is the model of the last step."
+    np.testing.assert_array_equal(model.coef_, fitted(X, y, qid, tol=1e-12, max_iter=model.n_iter_).coef_)

@@ -183,6 +183,16 @@ def test_the_dual_of_other_data_is_refused():
         model.low_rank_coef(X, -y, np.zeros(len(y)))
 
 
+@pytest.mark.parametrize("solver", ["splitting", "alternating"])
+def test_the_dual_of_rows_in_another_order_is_refused(solver):
+    X, y, qid = make_data()
+    model = RegularizedRankSVM(0.3, gamma=0.1, tol=1e-2, solver=solver).fit(X, y, qid=qid)
+    order = np.argsort(qid + 0.1 * y, kind="stable")
+    for method in (model.dual_coef, model.low_rank_coef):
+        with pytest.raises(DataError, match="in the same order"):
+            method(X[order], y[order], qid[order])
+
+
 def test_the_dual_of_one_document_against_many_takes_little_memory():
     X = np.random.default_rng(0).normal(size=(4000, 3))
     y = (np.arange(4000) == 7).astype(float)

@@ -17,7 +17,7 @@ from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.inputs import read_evaluation_sets
-from ranksvm.estimators.base.low_rank_ranker import LowRankRanker
+from ranksvm.estimators.base.low_rank_ranker import DataOfFit, LowRankRanker
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.evaluation import joined_sets
@@ -378,6 +378,22 @@ class RegularizedRankSVM(LowRankRanker):
         assert self.pair_alpha_ is not None
         return KeptDualCoef(pairs, queries, labels, self.pair_alpha_)
 
+    def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
+        features, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
+        matrices = self._matrices(queries.pointers)
+        if matrices is None:
+            raise DataError("The last fit had other queries, or queries of other sizes: give the data of fit.")
+        sorted_labels = queries.to_sorted(labels)
+        for query in range(queries.n_queries):
+            own = sorted_labels[queries.pointers[query] : queries.pointers[query + 1]]
+            _, left, right = matrices.factors(query)
+            if left[:, own == own.min()].any() or right[:, own == own.max()].any():
+                raise DataError(
+                    f"Query {queries.ids[query]} has its labels in other rows than in the last fit: give the data of "
+                    "fit, rows in the same order."
+                )
+        return features, queries, labels, pairs
+
     def _alpha(self, X: Features, queries: Queries) -> AlphaOfPairs:
         entries, scores = self._entries(queries), self._scores(X)
         C, lam = self.fitted_params_["C"], self.fitted_params_["lam"]
@@ -391,8 +407,7 @@ class RegularizedRankSVM(LowRankRanker):
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
         matrices = self._matrices(queries.pointers)
-        if matrices is None:
-            raise DataError("The last fit had other queries, or queries of other sizes: give the data of fit.")
+        assert matrices is not None  # `_data_of_fit` has checked it
 
         def entries(query: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
             rows = queries.rows(query)

@@ -60,5 +60,7 @@ def alternating(
         status = why_stop(point.value, gap, tol, interrupted)
         if status is not None:
             break
+    if status is Status.INTERRUPTED:
+        status = Status.INTERRUPTED_AT_STEP
     n_iter = len(history.objective)
     return SplitResult(point, gap, n_iter, Status.MAX_ITERATIONS if status is None else status, history)

@@ -48,6 +48,7 @@ class Status(Enum):
         "A larger tol, a smaller C or features scaled alike would let it be met."
     )
     INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to continue from it."
+    INTERRUPTED_AT_STEP = "Interrupted: this is the model of the last step."
 
 
 @dataclass

@@ -86,7 +86,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When the data are not those the model was fitted to, or lengths differ.
+            When lengths differ, or the data are noticed not to be those of ``fit``; some changes of the order of rows
+            are not noticed.
         """
         X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
@@ -125,21 +126,19 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When the data are not those the model was fitted to, or lengths differ.
+            When lengths differ, or the data are noticed not to be those of ``fit``; some changes of the order of rows
+            are not noticed.
         """
         _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         entries = self._entries(queries)
         return WholeBlocks(pairs, queries, labels, lambda query, i, j, _: entries(query, i, j))
 
     def _entries(self, queries: Queries) -> Callable[[int, np.ndarray, np.ndarray], np.ndarray]:
-        """A function that returns entries of a query's low-rank matrix, given the query's number and rows of documents.
-
-        DataError if these are not the queries of the model.
-        """
+        """A function that returns entries of the low-rank matrix of a query, given its number and rows of documents."""
         raise NotImplementedError
 
     def _alpha(self, X: Features, queries: Queries) -> AlphaOfPairs:
-        """A function that gives the alpha of pairs; DataError if the queries are not those of the model."""
+        """A function that gives the alpha of pairs."""
         raise NotImplementedError
 
     def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
