@@ -295,6 +295,17 @@ def test_the_model_so_far_is_kept_if_asked_for(data, interrupted_in_epoch):
     np.testing.assert_allclose(w, model.coef_, rtol=1e-5, atol=1e-8)
 
 
+def test_the_model_of_an_interrupted_first_epoch_is_kept(data, interrupted_in_epoch):
+    interrupted_in_epoch(1)
+    options = {"keep_on_interrupt": True, "early_stopping_rounds": 2, "random_state": 0}
+    model = FactorizedRankSVM(0.1, **options).fit(
+        data.X, data.y, qid=data.qid, eval_set=(data.X, data.y), eval_qid=data.qid
+    )
+    assert model.status_.startswith("Interrupted")
+    assert (model.n_iter_, model.evals_result_, model.best_iteration_) == (0, {}, None)
+    assert model.objective_ < 0.0
+
+
 def test_without_it_fit_is_interrupted_and_leaves_the_old_model(data, interrupted_in_epoch):
     model = fitted(data)
     before = dict(vars(model))

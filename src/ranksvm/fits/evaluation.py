@@ -196,7 +196,7 @@ class EvaluationSets:
 
     def evals_result(self, evaluations: Sequence[SetEvaluations]) -> dict[str, dict[str, list[float]]]:
         """Set -> metric -> values of consecutive models, as in LightGBM; ``evaluations`` has an item for each model."""
-        if not self.sets:
+        if not self.sets or not evaluations:  # an interrupted fit may have evaluated no model
             return {}
         by_set = zip(*evaluations, strict=True)
         return {
