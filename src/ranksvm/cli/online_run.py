@@ -96,10 +96,24 @@ class OnlineRun:
         """Whether every query that was learned from was evaluated too, so that the run can be resumed."""
         return self.n_queries > 0 and self.ranker.n_queries_ == self.n_queries
 
-    def learn(self, data: "RankingData") -> "np.ndarray":
-        """Rank and learn from some queries, one after another; return the scores by which each was ranked."""
+    def learn(self, data: "RankingData", source: str) -> "np.ndarray":
+        """Rank and learn from some queries, one after another; return the scores by which each was ranked.
+
+        Raises
+        ------
+        DataError
+            When the ranker refuses them; the message says which queries these are.
+        """
+        from ranksvm.data.validation import check_finite
+        from ranksvm.exceptions import DataError
+
         checksum = _checksum(data, self.checksum)
-        scores = self.ranker.predict_then_learn(data.X, data.y, qid=data.qid)
+        try:
+            if self.names is not None:  # the ranker does not know them
+                check_finite(data.X, 1, self.names)
+            scores = self.ranker.predict_then_learn(data.X, data.y, qid=data.qid)
+        except DataError as error:
+            raise DataError(f"{source}, rows from query {self.n_queries + 1} on: {error}") from None
         pointers = data.queries.pointers.tolist()
         for start, stop in pairwise(pointers):
             docid = None if data.docid is None else data.docid[start:stop]

@@ -318,3 +318,13 @@ def test_other_formats_and_sparse_text(ranksvm, ranksvm_json, folder, tmp_path):
         ranksvm("online", tmp_path / "head.txt", "--learner", learner, "-o", parts, *head)
         ranksvm("online", sparse, "--learner", learner, "-o", parts, "--resume")
         assert same_model(out, parts)
+
+
+def test_refused_queries_are_located(ranksvm, tmp_path):
+    path = tmp_path / "data.csv"
+    rows = [f"{row // 4},{row % 2},{'inf' if row == 21 else row},{row % 3}\n" for row in range(40)]
+    path.write_text("qid,label,price,age\n" + "".join(rows))
+    stderr = ranksvm("online", path, "--batch-queries", 3, code=1).stderr
+    assert f"{path}, rows from query 4 on: Input X contains infinity at X[9, 0] (feature price)" in stderr
+    stderr = ranksvm("online", path, "--batch-queries", 3, "--learner", "prank", "--levels", "0,2", code=1).stderr
+    assert f"{path}, rows from query 1 on: y has the label 1" in stderr

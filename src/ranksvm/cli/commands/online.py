@@ -251,7 +251,7 @@ class _Online:
             for part in parts_of(batch, self._run.n_queries, every):
                 for piece in parts_of(part, self._run.n_queries, checkpoint or every):
                     with ctrl_c.waits():
-                        scores = self._run.learn(piece)
+                        scores = self._run.learn(piece, self._source)
                     if self._file is not None:
                         self._write_run(piece, scores)
                     if checkpoint and self._run.n_queries % checkpoint == 0:
