@@ -199,7 +199,7 @@ class LowRankChoice:
         self.scores_ = np.empty((len(self.Cs_), len(splits)))
         for fold, (train, test) in enumerate(splits):
             held_out = X[test], y[test], ids[test]
-            for place, C in enumerate(self.Cs_):
+            for place, C in enumerate(self.Cs_.tolist()):
                 ranker = self.make(C).fit(X[train], y[train], qid=ids[train])
                 found = self._evaluated(C, ranker, held_out, f"fold {fold + 1} of {len(splits)}", steps, metric)
                 self.scores_[place, fold] = found.means[self.metric]
@@ -215,7 +215,7 @@ class LowRankChoice:
 
         steps = Steps(len(self.Cs_))
         fitted, scores, errors = [], [], []
-        for C in self.Cs_:
+        for C in self.Cs_.tolist():
             ranker = self.make(C)
             sets: dict[str, Any] = {}
             if getattr(ranker, "early_stopping_rounds", None) is not None:

@@ -360,7 +360,9 @@ def test_train_repeats_the_best_model_of_any_kind(ranksvm, ranksvm_json, folder,
             there = {key: value for key, value in report["chosen"][name].items() if key in same}
             assert {key: trained[name][key] for key in there} == pytest.approx(there)
     if kind is not None:
-        assert type(package.load(model).steps[-1][1]).__name__ == kind
+        ranker = package.load(model).steps[-1][1]
+        assert type(ranker).__name__ == kind
+        assert not isinstance(getattr(ranker, "C", None), np.floating)
     test = package.datasets.read_data(folder / "test.txt")
     scores = [package.load(path).predict(test.X) for path in (model, again)]
     np.testing.assert_allclose(*scores, atol=0.02 * np.ptp(scores[0]))
