@@ -470,6 +470,20 @@ def test_a_value_beside_which_all_others_vanish_is_named(ranker, sparse, kind):
         clone(ranker).partial_fit(X, data.y, qid=data.qid)
 
 
+@pytest.mark.parametrize(("scale", "gamma"), [(1e8, 1e4), (1e6, 1.0)])
+def test_features_that_are_too_large_for_the_covariance_are_warned_about(scale, gamma):
+    data = make_ranking(20, 8, 4, random_state=0)
+    X = np.column_stack((data.X, data.X.sum(axis=1))).astype(np.float64)
+    ranker = SOLARRanker(2, gamma=gamma, random_state=0)
+    with pytest.warns(ScaleWarning, match="may ruin the covariance if features are linearly dependent"):
+        clone(ranker).fit(scale * X, data.y, qid=data.qid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clone(ranker).fit(0.1 * scale * X, data.y, qid=data.qid)
+        clone(ranker).set_params(covariance="diagonal").fit(scale * X, data.y, qid=data.qid)
+        clone(ranker).set_params(order=1).fit(scale * X, data.y, qid=data.qid)
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.filterwarnings("ignore:Row:ranksvm.exceptions.ScaleWarning")
 def test_a_model_that_saw_wild_values_can_be_stored(tmp_path, order):

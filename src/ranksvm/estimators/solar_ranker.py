@@ -35,7 +35,8 @@ class SOLARRanker(OnlineRanker):
     C : float, default 1e-5
         For the first order: weight of a pair, positive; a larger value makes larger updates.
     gamma : float, default 1e4
-        For the second order: positive; a larger value makes smaller updates of w and of S.
+        For the second order: positive; a larger value makes smaller updates of w and of S. A full S may be lost to
+        round-off if features are linearly dependent and exceed ``1e6 sqrt(gamma)``, which is warned about.
     covariance : {"full", "diagonal"}, default "full"
         For the second order: the full S, n_features^2 numbers (sparse documents are then converted to dense arrays), or
         its diagonal, for many features or sparse data.

@@ -1,6 +1,7 @@
 """Learning in place: one lock for each model, and undo if learning fails, with an error that says why."""
 
 import functools
+import math
 import threading
 import warnings
 import weakref
@@ -32,6 +33,10 @@ _guard = threading.Lock()
 MODERATE = 1e60
 # If a sum in float64 has a value of this size, terms of ordinary size are lost.
 LARGE = 1e15
+# A full covariance begins at I, so its entries have round-off of 1e-16. If features are linearly dependent, ``z'S z``
+# then has round-off of 1e-16 times the squared features. If features exceed this number times the root of gamma, that
+# is not small relative to gamma, and updates may go in wrong directions.
+LARGE_FOR_COVARIANCE = 1e6
 
 
 def lock_of(estimator: object) -> "threading.RLock":
@@ -44,7 +49,8 @@ def lock_of(estimator: object) -> "threading.RLock":
 def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.ndarray | None) -> Iterator[None]:
     """Restore an online ranker's arrays, and raise DataError, if the ``with`` block makes them infinite or NaN.
 
-    Warn about a value above 1e15: in a sum with it, the other features are lost to round-off.
+    Warn about a value above 1e15: in a sum with it, the other features are lost to round-off. For a full covariance,
+    warn about values that are too large relative to gamma.
 
     Parameters
     ----------
@@ -56,8 +62,8 @@ def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.nda
         Weights of documents or pairs.
     """
     names = getattr(estimator, "feature_names_in_", None)
-    if large := _exceeds(X, LARGE):
-        _warn_of_large_value(X, names)
+    if large := _exceeds(X, _limit(estimator)):
+        _warn_of_large_value(estimator, X, names)
     columns = _columns_that_change(estimator, X)
     state = _state(estimator, _is_extreme(estimator, X if large else None, weights))
     # arrays with one number for each feature change in these columns only
@@ -134,10 +140,21 @@ def _exceeds(values: Features | None, limit: float) -> bool:
     return _largest(values) > limit
 
 
-def _warn_of_large_value(X: Features, names: np.ndarray | None) -> None:
+def _limit(estimator: "OnlineRanker") -> float:
+    """The largest absolute value of features that needs no warning."""
+    covariance = getattr(estimator, "_covariance_", None)
+    if covariance is None or len(covariance) == len(estimator.weights_):
+        return LARGE
+    return min(max(1.0, LARGE_FOR_COVARIANCE * math.sqrt(getattr(estimator, "gamma", 1.0))), LARGE)
+
+
+def _warn_of_large_value(estimator: "OnlineRanker", X: Features, names: np.ndarray | None) -> None:
+    harm = "Such a value hides all other features, and one update may ruin the model"
+    if not _exceeds(X, LARGE):
+        gamma = getattr(estimator, "gamma", 1.0)
+        harm = f"With gamma={gamma:g} this may ruin the covariance if features are linearly dependent"
     warnings.warn(
-        f"Row {_largest_in_words(X, names)}. Such a value hides all other features, and one update may ruin the model: "
-        "check the value, or scale the features.",
+        f"Row {_largest_in_words(X, names)}. {harm}: check the value, or scale the features.",
         ScaleWarning,
         stacklevel=level_of_caller(),
     )
