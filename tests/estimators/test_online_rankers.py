@@ -475,8 +475,9 @@ def test_features_that_are_too_large_for_the_covariance_are_warned_about(scale, 
     data = make_ranking(20, 8, 4, random_state=0)
     X = np.column_stack((data.X, data.X.sum(axis=1))).astype(np.float64)
     ranker = SOLARRanker(2, gamma=gamma, random_state=0)
-    with pytest.warns(ScaleWarning, match="may ruin the covariance if features are linearly dependent"):
+    with pytest.warns(ScaleWarning, match="may ruin the covariance if features are linearly dependent") as found:
         clone(ranker).fit(scale * X, data.y, qid=data.qid)
+    assert [each.filename for each in found] == [__file__]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clone(ranker).fit(0.1 * scale * X, data.y, qid=data.qid)

@@ -84,7 +84,8 @@ def check_unmasked(name: str, values: object) -> None:
 def level_of_caller() -> int:
     """The ``stacklevel`` with which a warning in the calling function points to the first caller outside ranksvm."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("ranksvm."):
+    # `contextlib` calls the context managers of ranksvm
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("ranksvm.", "contextlib")):
         level, frame = level + 1, frame.f_back
     return level
 
