@@ -287,3 +287,14 @@ def test_a_program_keeps_its_handlers_of_signals_while_csv_is_read(tmp_path, mon
     finally:
         signal.signal(signal.SIGTERM, before)
     assert set(calls) == ({False} if own else set())
+
+
+def test_lines_longer_than_a_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("ranksvm.datasets.csv._BLOCK", 64)
+    path, n_features = tmp_path / "data.csv", 30
+    header = ",".join(f"a_long_name_of_feature_{feature}" for feature in range(n_features))
+    rows = [f"{row // 2},{row % 2}" + f",0.{'1' * (row % 3 * 8 + 1)}" * n_features for row in range(7)]
+    path.write_text(f"qid,label,{header}\n" + "".join(f"{row}\n" for row in rows))
+    data = read_data(path)
+    assert data.X.shape == (7, n_features)
+    np.testing.assert_array_equal(np.concatenate([query.X for query in iter_data(path)]), data.X)

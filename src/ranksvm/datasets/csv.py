@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from types import ModuleType
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -35,8 +35,8 @@ _SUFFIXES = {".csv": ",", ".tsv": "\t"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 # default type of X: it keeps the precision of the text
 DTYPE = np.float64
-# bytes parsed at a time in a stream
-_BLOCK = 1 << 20
+# Bytes parsed at a time, at least, and for each column: no line may be longer.
+_BLOCK, _BLOCK_OF_COLUMN = 1 << 20, 32
 # rows written at a time
 _ROWS = 1 << 14
 # pyarrow's message for a value that is not of the type of its column; the groups are the number of the column, the
@@ -50,6 +50,13 @@ _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 _BOOLEANS = ("true", "false")
 # If a column is empty in the first row, this many further rows are searched for a value, which may be a boolean.
 _ROWS_FOR_TYPES = 1000
+
+
+class _Form(NamedTuple):
+    """The delimiter of a file, and how many bytes of it are parsed at a time."""
+
+    delimiter: str
+    block_size: int
 
 
 def is_csv(name: str, head: bytes, columns: Columns) -> bool:
@@ -86,10 +93,10 @@ def read_csv(content: "SeekableFile", name: str, columns: Columns, dtype: DTypeL
         Type of X.
     """
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, first_values, delimiter = _opened(content, name)
+    stream, names, first_values, form = _opened(content, name)
     known = _table(pa, name, names, columns)
     try:
-        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_values), delimiter))
+        rows = pa.csv.read_csv(stream, **_options(pa, known, _booleans(names, first_values), form))
     except (pa.ArrowInvalid, BrokenStreamError) as error:
         # the reader on several threads does not tell the row of an error; the streaming reader does
         content.seek(0)
@@ -141,19 +148,18 @@ def read_csv_blocks(
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of a RankingData for each block of rows; memory does not depend on the file size."""
     pa = pyarrow_with("csv", "reading CSV and TSV")
-    stream, names, first_values, delimiter = _opened(content, name)
+    stream, names, first_values, form = _opened(content, name)
     known = _table(pa, name, names, columns)
     if known.texts:
         # every block needs the categories of the whole file, so the file is first read once for them
         try:
-            parts = pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(known.texts, pa.string()), delimiter))
+            parts = pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(known.texts, pa.string()), form))
             known = known.with_categories(pa, parts)
         except (pa.ArrowInvalid, BrokenStreamError) as error:
             raise _refusal(name, error, names, columns) from error
         content.seek(0)
         stream, _, _, _ = _opened(content, name)
-    options = _options(pa, known, _booleans(names, first_values), delimiter)
-    options["read_options"].block_size = _BLOCK
+    options = _options(pa, known, _booleans(names, first_values), form)
     # on several threads the message of an error does not name the row
     options["read_options"].use_threads = False
     row, infinite = 0, _Infinite(known.features)
@@ -188,10 +194,10 @@ class _Infinite:
         if not self._rows:
             return
         content.seek(0)
-        stream, _, _, delimiter = _opened(content, name)
+        stream, _, _, form = _opened(content, name)
         rows = {column: np.concatenate(found) for column, found in self._rows.items()}
         row = 0
-        for batch in pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(rows, pa.string()), delimiter)):
+        for batch in pa.csv.open_csv(stream, **_typed(pa, dict.fromkeys(rows, pa.string()), form)):
             for column, all_rows in rows.items():
                 own = all_rows[np.searchsorted(all_rows, row) : np.searchsorted(all_rows, row + len(batch))] - row
                 for place, text in zip(own.tolist(), batch.column(column).take(pa.array(own)).to_pylist(), strict=True):
@@ -235,7 +241,7 @@ def _booleans(names: list[str], first_values: list[str]) -> set[str]:
     return {name for name, value in zip(names, first_values, strict=False) if value.lower() in _BOOLEANS}
 
 
-def _options(pa: ModuleType, known: Table, booleans: set[str], delimiter: str) -> dict[str, Any]:
+def _options(pa: ModuleType, known: Table, booleans: set[str], form: _Form) -> dict[str, Any]:
     if not known.features:
         raise DataError(f"{known.name} has no feature columns.")
     # Types are set, not inferred from the first rows: an id may be a number there and text later.
@@ -244,20 +250,20 @@ def _options(pa: ModuleType, known: Table, booleans: set[str], delimiter: str) -
     types |= {known.qid: pa.string(), known.docid: pa.string()}
     types |= dict.fromkeys(known.texts, pa.string())
     types.pop(None, None)
-    return _typed(pa, types, delimiter)
+    return _typed(pa, types, form)
 
 
-def _typed(pa: ModuleType, types: "dict[str | None, pa.DataType]", delimiter: str) -> dict[str, Any]:
+def _typed(pa: ModuleType, types: "dict[str | None, pa.DataType]", form: _Form) -> dict[str, Any]:
     """Options that read these columns, each with its type."""
     return {
-        "read_options": pa.csv.ReadOptions(),
-        "parse_options": pa.csv.ParseOptions(delimiter=delimiter),
+        "read_options": pa.csv.ReadOptions(block_size=form.block_size),
+        "parse_options": pa.csv.ParseOptions(delimiter=form.delimiter),
         "convert_options": pa.csv.ConvertOptions(column_types=types, include_columns=list(types)),
     }
 
 
-def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[str], str]:
-    """The text of a file from its beginning, the names of its columns, their first values, and their delimiter."""
+def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[str], _Form]:
+    """The text of a file from its beginning, the names of its columns, their first values, and its form."""
     head = content.read(HEAD)
     kind = compression_of(head)
     rest: Iterator[bytes] = iter(lambda: content.read(HEAD), b"")
@@ -276,8 +282,12 @@ def _opened(content: "SeekableFile", name: str) -> tuple[Any, list[str], list[st
     names, first_values = _records(first, _SUFFIXES.get(_suffix(name)))
     if not any(names):
         raise DataError(f"{name} is empty: expected a first line with the names of the columns.")
-    delimiter = _SUFFIXES.get(_suffix(name)) or _delimiter(first)
-    return _File(_chained(first, chunks)), names, first_values, delimiter
+    longest = max(len(line) for line in first.splitlines())
+    form = _Form(
+        delimiter=_SUFFIXES.get(_suffix(name)) or _delimiter(first),
+        block_size=max(_BLOCK, 2 * longest, _BLOCK_OF_COLUMN * len(names)),
+    )
+    return _File(_chained(first, chunks)), names, first_values, form
 
 
 def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list[str]]:
