@@ -247,12 +247,26 @@ def test_scores_that_are_not_negative(models, target):
 
 @pytest.mark.parametrize("target", PURE_TREES)
 def test_levels_that_float32_does_not_tell_apart(target, tmp_path):
-    ranker = with_function(steps([1.0, 1.0 + 1e-12, 2.0], [0.0, 1.0, 5.0, 7.0]))
+    ranker = with_function(steps([1.0, 1.0 + 1e-12, 1.0 + 2e-12, 2.0], [0.0, 1.0, 4.0, 5.0, 7.0]))
     result = export(ranker, to=target)
     assert any(note.startswith("1 level was lost: float32") for note in result.notes)
     X = np.array([[0.5], [1.0], [1.5], [2.0]])
     (runtime,) = [runtime for name, runtime in ALL_RUNTIMES if name == target]
-    assert scores_of(target, runtime, result, X, np.zeros(4), tmp_path).tolist() == [0.0, 5.0, 5.0, 7.0]
+    assert scores_of(target, runtime, result, X, np.zeros(4), tmp_path).tolist() == [0.0, 1.0, 5.0, 7.0]
+
+
+@pytest.mark.parametrize("target", [*PURE_TREES, "onnx"])
+def test_float32_values_keep_their_levels(target, tmp_path):
+    """A cut between two float32 numbers may be nearer to the lower one, which does not reach it."""
+    cuts = np.sort(np.random.default_rng(0).uniform(2.0, 100.0, 60))
+    X = np.concatenate([np.float32(cuts), np.nextafter(np.float32(cuts), 0), np.nextafter(np.float32(cuts), 1e3)])
+    X = X.astype(np.float64)[:, np.newaxis]
+    function = steps(cuts, range(61))
+    if target == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    runtime = next(runtime for name, runtime in ALL_RUNTIMES if name == target)
+    found = scores_of(target, runtime, export(with_function(function), to=target), X, np.zeros(len(X)), tmp_path)
+    np.testing.assert_array_equal(found, function.scores(X))
 
 
 @pytest.mark.parametrize(("target", "runtime"), [key for key in ALL_RUNTIMES if key[0] != "java"])

@@ -54,9 +54,13 @@ class Axis:
         return replace(self, cuts=cuts)
 
     def to_float32(self) -> "Axis":
-        """The same axis with its cuts rounded to float32, so that some may be equal."""
-        cuts = np.clip(self.cuts, -np.finfo(np.float32).max, np.finfo(np.float32).max).astype(np.float32)
-        if self.category:
+        """The same axis with cuts of float32, so that some may be equal; float32 values keep their intervals."""
+        largest = np.finfo(np.float32).max
+        cuts = np.clip(self.cuts, -largest, largest).astype(np.float32)
+        if not self.category:
+            # a float32 value reaches a cut exactly if it reaches the smallest float32 number that is not below the cut
+            cuts = np.where(cuts < self.cuts, np.nextafter(cuts, largest), cuts)
+        else:
             values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
             # the interval of a category ends a few float32 numbers above its value: the threshold in a Solr model is
             # rounded again, because Solr adds a constant to it

@@ -91,7 +91,7 @@ def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
 def float32_function(request: Request, engine: str) -> Additive:
     """The function of unscaled features for an engine that compares float32.
 
-    The self-test uses the scores of this function. A value that reaches a cut still reaches it after both are rounded.
+    The self-test uses the scores of this function.
 
     Parameters
     ----------
