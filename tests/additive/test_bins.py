@@ -199,3 +199,12 @@ def test_missing_values_of_some_features_are_refused(layout):
 def test_an_unseen_category_has_level_0():
     bins = FeatureBins(np.empty(0), True, np.array([2.0, 5.0]))
     assert bins.levels_of(np.array([5.0, 4.0, np.nan, 2.0])).tolist() == [2, 0, 3, 1]
+
+
+def test_a_category_is_also_known_in_float32():
+    bins = FeatureBins(np.empty(0), True, np.array([0.1, 0.7, 2.0, 16777217.0, 16777218.0]))
+    values = np.array([0.7, 0.1, np.nan, 2.0, 0.2, 16777218.0])
+    assert bins.levels_of(values).tolist() == [2, 1, 6, 3, 0, 5]
+    assert bins.levels_of(values.astype(np.float32)).tolist() == [2, 1, 6, 3, 0, 5]
+    same = FeatureBins(np.empty(0), False, np.array([1e8 + 1.0, 1e8 + 2.0]))
+    assert same.levels_of(np.array([1e8 + 1.0], dtype=np.float32)).tolist() == [0]  # which of the two is unknown

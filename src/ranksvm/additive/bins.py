@@ -111,9 +111,10 @@ class FeatureBins:
         if self.categories is None:
             levels = np.searchsorted(self.cuts, values, side="right")
         else:
-            place = np.searchsorted(self.categories, values)
-            known = place < len(self.categories)
-            known[known] = self.categories[place[known]] == values[known]
+            categories = self.categories.astype(values.dtype)
+            place = np.searchsorted(categories, values)
+            # a number of float32 may stand for several categories of float64: it is none of them
+            known = np.searchsorted(categories, values, side="right") == place + 1
             levels = np.where(known, place + 1, 0)
         last = self.n_levels - 1 if self.missing else self.n_levels
         return np.where(np.isnan(values), last, levels).astype(np.uint8)
