@@ -15,6 +15,15 @@ def test_labels_of_levels():
     assert level_labels(FeatureBins(np.empty(0), False, np.array([3.0, 7.0]))) == ["other", "3", "7"]
 
 
+def test_labels_have_enough_digits_to_differ():
+    labels = level_labels(FeatureBins(np.array([1000000.0, 1000000.25])))
+    assert labels == ["below 1000000", "1000000 to 1000000.2", "from 1000000.2"]
+    ids = FeatureBins(np.empty(0), False, np.array([5.0, 100000001.0, 100000002.0]))
+    assert level_labels(ids) == ["other", "5", "100000001", "100000002"]
+    shape = Shape(0, "id", ids, 0.0, np.zeros(4), 5.0, 100000002.0, np.zeros(4), np.full(4, 0.25))
+    assert repr(shape).splitlines()[4].split()[:4] == ["2", "100000001", "100000001", "100000001"]
+
+
 def test_a_shape_as_a_table_and_as_a_curve():
     bins = FeatureBins(np.array([1.0]), missing=True)
     steps, shares, means = np.array([0.0, 2.0, -1.0]), np.array([0.5, 0.25, 0.25]), np.array([0.5, 2.0, 1.0])

@@ -121,6 +121,25 @@ def test_cells_without_rows_are_empty(model):
     assert [label.get_text() for label in display.axes_[0].get_xticklabels()] == ["other", "0", "1", "2", "3"]
 
 
+def test_names_of_categories_fit_into_the_figure():
+    pandas = pytest.importorskip("pandas")
+    random = np.random.default_rng(0)
+    names = ["$5 & $10", "a very long name of a category, longer than the axes are high", "gold"]
+    X = pandas.DataFrame({"tier": random.choice(names, 600), "id": 100000001 + random.integers(0, 60, 600)})
+    y = (X["tier"] == "gold") + X["id"] % 2
+    ranker = AdditiveRankSVM(0.1, categorical=["tier", "id"], interactions=[(0, 1)]).fit(X, y, qid=np.arange(600) // 20)
+    display = ShapeDisplay.from_estimator(ranker, ["tier", "id", ("tier", "id")])
+    display.figure_.canvas.draw()
+    tier, number, cells = display.axes_
+    assert [label.get_text() for label in tier.get_xticklabels()] == [r"\$5 & \$10", "a very …e high", "gold"]
+    assert cells.get_yticklabels()[1].get_text() == r"\$5 & \$10"
+    ids = [label.get_text() for label in number.get_xticklabels()]
+    assert len(number.patches) == 64  # two bars for each of 32 levels
+    assert 10 < len(ids) <= 18
+    assert ids[1].startswith("1000000")
+    assert tier.get_position().height > 0.3
+
+
 def test_bands_surround_the_shapes(model, data):
     X, y, qid = data
     bands = shape_bands(model, X, y, qid, n_refits=8, level=0.8)

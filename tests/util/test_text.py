@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ranksvm import RankSVM, make_ranking
-from ranksvm._util.text import feature_label, feature_labels, place_in_words, plain
+from ranksvm._util.text import compared, feature_label, feature_labels, place_in_words, plain, told_apart
 from ranksvm.analysis import weight_intervals
 from ranksvm.exceptions import DataError
 from ranksvm.plotting import WeightsDisplay
@@ -43,6 +43,15 @@ def test_every_table_calls_a_feature_alike(names):
     wrong[5, 2] = np.nan
     with pytest.raises(DataError, match=rf"NaN at X\[5, 2\] \(feature {labels[2]}\)"):
         ranker.predict(wrong if names is None else pd.DataFrame(wrong, columns=names))
+
+
+def test_numbers_have_enough_digits_to_differ():
+    assert told_apart([1.0, 2.5], 3) == ["1", "2.5"]
+    assert told_apart([1700000000.0, 1700000300.0, 1700000000.0], 3) == ["1.7e+09", "1.7000003e+09", "1.7e+09"]
+    assert told_apart([1.0, 1.0 + 1e-16], 4) == ["1", "1"]
+    assert compared(1000.25, 1000.5) == ["1000.2", "1000.5"]
+    assert compared(3.0, 1e-17) == ["3", "0"]
+    assert compared("red", None) == ["red", ""]
 
 
 def test_values_of_numpy_become_those_of_python():

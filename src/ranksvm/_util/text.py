@@ -2,13 +2,15 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 __all__ = [
     "aligned",
+    "compared",
     "count",
     "counted",
+    "digits_apart",
     "feature_label",
     "feature_labels",
     "number",
@@ -17,6 +19,7 @@ __all__ = [
     "power",
     "queries",
     "seconds",
+    "told_apart",
     "visible",
     "weights",
 ]
@@ -51,6 +54,30 @@ def aligned(values: Sequence[float]) -> list[str]:
     largest = max((abs(value) for value in values), default=0.0)
     digits = 4 - math.floor(math.log10(largest)) if 0 < largest < math.inf else 4
     return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
+
+
+def digits_apart(values: Iterable[float], digits: int) -> int:
+    """The least number of significant digits, from ``digits`` to 15, that tells all values apart; else ``digits``."""
+    different = set(values)
+    enough = (n for n in range(digits, 16) if len({f"{value:.{n}g}" for value in different}) == len(different))
+    return next(enough, digits)
+
+
+def told_apart(values: Collection[float], digits: int) -> list[str]:
+    """Numbers with as many significant digits as tell all of them apart, at least ``digits``."""
+    digits = digits_apart(values, digits)
+    return [f"{value:.{digits}g}" for value in values]
+
+
+def compared(*values: float | str | None) -> list[str]:
+    """Values of one feature as text: with four digits, or with as many as tell them apart.
+
+    A value that is negligible relative to another, such as 1e-17, becomes 0.
+    """
+    numbers = [value for value in values if isinstance(value, float)]
+    negligible = 1e-6 * max(map(abs, numbers), default=0.0)
+    texts = iter(told_apart([value if abs(value) > negligible else 0.0 for value in numbers], 4))
+    return [next(texts) if isinstance(value, float) else value or "" for value in values]
 
 
 def count(value: float) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.tables import Table, Tabular
-from ranksvm._util.text import feature_labels
+from ranksvm._util.text import digits_apart, feature_labels, told_apart
 from ranksvm.additive.bins import FeatureBins
 from ranksvm.additive.columns import increments
 from ranksvm.additive.function import AdditiveFunction, Interaction
@@ -106,7 +106,9 @@ class Shape(Tabular):
         if self.bins.categories is None:
             ends = self.ends
             low[: len(ends) - 1], high[: len(ends) - 1] = ends[:-1], ends[1:]
+            digits = digits_apart(ends, 6)
         else:
+            digits = _digits_of_categories(self.bins.categories)
             low[1 : 1 + len(self.bins.categories)] = high[1 : 1 + len(self.bins.categories)] = self.bins.categories
         columns: dict[str, Any] = {
             "level": np.arange(len(self.steps)),
@@ -117,7 +119,8 @@ class Shape(Tabular):
             "step": self.steps,
             "share": self.shares,
         }
-        return Table(columns, f"The shape of {self.name}", formats={"share": ".1%", "from": ".6g", "to": ".6g"})
+        places = f".{digits}g"
+        return Table(columns, f"The shape of {self.name}", formats={"share": ".1%", "from": places, "to": places})
 
     def __repr__(self) -> str:
         return self._table().to_text()
@@ -205,15 +208,21 @@ def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]
         A label for each level: an interval, a category, "other" or "missing".
     """
     if bins.categories is not None:
-        named = (f"{value:.6g}" if texts is None else texts[int(value)] for value in bins.categories)
+        digits = _digits_of_categories(bins.categories)
+        named = (f"{value:.{digits}g}" if texts is None else texts[int(value)] for value in bins.categories)
         labels = ["other", *named]
     elif not bins.n_steps:
         labels = ["all"]
     else:
-        cuts = [f"{cut:.6g}" for cut in bins.cuts]
+        cuts = told_apart(bins.cuts, 6)
         between = [f"{low} to {high}" for low, high in pairwise(cuts)]
         labels = [f"below {cuts[0]}", *between, f"from {cuts[-1]}"]
     return [*labels, "missing"] if bins.missing else labels
+
+
+def _digits_of_categories(categories: np.ndarray) -> int:
+    """The number of significant digits of categories that are numbers; whole numbers, such as ids, have all of them."""
+    return digits_apart(categories, 15 if np.array_equal(categories, np.round(categories)) else 6)
 
 
 def term_labels(function: AdditiveFunction, names: Sequence[Any] | None) -> list[str]:

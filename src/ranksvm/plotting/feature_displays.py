@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ranksvm._util.text import feature_label
+from ranksvm._util.text import feature_label, told_apart
 from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.analysis import WeightIntervals
 from ranksvm.analysis.bands import ShapeBands
@@ -32,6 +32,8 @@ MISSING = 0.14
 # Levels have the same width if half of them are within this part of the range of the values.
 CROWDED = 0.1
 _N_BARS = 40
+# The largest number of letters of a category, and the width of a label that is rotated, in inches.
+CATEGORY_LETTERS, TICK = 14, 0.12
 _CURVE: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.5, "zorder": 3}
 _POINTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5, "color": PALETTE[0], "zorder": 3}
 _GAP: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "color": PALETTE[1], "zorder": 3}
@@ -404,9 +406,9 @@ def _draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
         if bins.categories is None:
             # ticks are at the cuts, which separate neighboring levels
             places = [*range(1, bins.n_steps + 1), *([bins.n_levels - 0.5] if bins.missing else [])]
-            axis.set_ticks(places, [*(f"{cut:.3g}" for cut in bins.cuts), *labels[len(labels) - int(bins.missing) :]])
+            axis.set_ticks(places, [*_ticks(bins.cuts, 3), *labels[len(labels) - int(bins.missing) :]])
         else:
-            axis.set_ticks(np.arange(bins.n_levels) + 0.5, labels)
+            axis.set_ticks(np.arange(bins.n_levels) + 0.5, _category_ticks(labels))
         axis.set_label_text(literal(short_names([name])[0]), fontsize="small")
         axis.set_tick_params(labelsize="x-small")
     ax.tick_params(axis="x", labelrotation=90)
@@ -424,12 +426,14 @@ def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | N
         places = np.arange(len(ends), dtype=np.float64)
         x = np.repeat(places, 2)[1:-1]
         marked = np.unique(np.linspace(0, len(ends) - 1, 4).round().astype(np.int64))
-        ax.set_xticks(marked, [f"{end:.2g}" for end in ends[marked]])
+        ax.set_xticks(marked, _ticks(ends[marked], 2))
         ends = places
     elif ends[-1] == ends[-2]:
         # the last level is one value, and would have no width
         ends = np.append(ends[:-1], ends[-1] + 0.03 * (ends[-1] - ends[0]))
         x = np.append(x[:-1], ends[-1])
+    if not by_levels:
+        ax.ticklabel_format(axis="x", scilimits=(-2, 5))  # longer labels would overlap
     ax.plot(x, values, **_CURVE)
     if band is not None:
         ax.fill_between(x, *band[0], **_BAND)
@@ -451,7 +455,7 @@ def _draw_values(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, fl
     width = 0.6 * max(gap, 0.03 * (x[-1] - x[0]))
     _bars(ax, x, shape.shares[:n], width, max(shape.shares))
     if n <= 6:
-        ax.set_xticks(x, [f"{value:.4g}" for value in x])
+        ax.set_xticks(x, _ticks(x, 4))
     return float(x[0] - margin), float(x[-1] + margin)
 
 
@@ -460,15 +464,25 @@ def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float
     assert shape.bins.categories is not None
     shown = np.arange(1 + len(shape.bins.categories))
     shown = shown[shape.shares[shown] > 0.0]
-    x, labels = np.arange(len(shown)), shape.labels
+    x, labels = np.arange(len(shown)), _category_ticks([shape.labels[level] for level in shown])
     ax.bar(x, shape.values[shown], width=0.7, color=PALETTE[0], alpha=0.75, zorder=2)
     if band is not None:
         low, high = band[1][:, shown]
         ax.vlines(x, low, high, color="0.15", linewidth=1.0, zorder=3)
     _bars(ax, x, shape.shares[shown], 0.7, max(shape.shares))
-    rotation = 90 if sum(len(labels[level]) + 2 for level in shown) > 28 else 0
-    ax.set_xticks(x, [literal(labels[level]) for level in shown], rotation=rotation)
+    rotation = 90 if sum(len(label) + 2 for label in labels) > 28 else 0
+    every = math.ceil(len(shown) * TICK * ax.figure.dpi / ax.bbox.width)
+    ax.set_xticks(x[::every], labels[::every], rotation=rotation)
     return -0.6, len(shown) - 0.4
+
+
+def _ticks(values: np.ndarray, digits: int) -> list[str]:
+    """Rounded numbers that differ from each other; 2.15e+04 is written as 21500, which is shorter."""
+    return [min(text, f"{float(text):.15g}", key=len) for text in told_apart(values.tolist(), digits)]
+
+
+def _category_ticks(labels: list[str]) -> list[str]:
+    return [literal(label) for label in short_names(labels, CATEGORY_LETTERS)]
 
 
 def _points(ax: "Axes", x: np.ndarray, values: np.ndarray, band: np.ndarray | None, style: dict[str, Any]) -> None:

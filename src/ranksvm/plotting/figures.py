@@ -159,30 +159,30 @@ def by_rule(rule: str | None) -> str:
     return " (one-standard-error rule)" if rule == "one_standard_error" else ""
 
 
-def short_names(names: Sequence[str]) -> list[str]:
-    """Names shortened to fit into a figure; different names remain different.
+def short_names(names: Sequence[str], letters: int = LETTERS) -> list[str]:
+    """Names shortened to at most ``letters`` letters; different names remain different.
 
     The middle of a long name is left out. If several names would become the same, their common ends are left out
     instead.
     """
     alike: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
-        alike[_ends(name)].add(name)
+        alike[_ends(name, letters)].add(name)
     common = {short: _common_ends(group) for short, group in alike.items() if len(group) > 1}
     times: Counter[str] = Counter()
     found = []
     for name in names:
-        short = _ends(name)
+        short = _ends(name, letters)
         if short in common:
-            short = _middle(name, *common[short])
+            short = _middle(name, *common[short], letters)
         times[short] += 1
         found.append(short if times[short] == 1 else f"{short} ({times[short]})")
     return found
 
 
-def _ends(name: str) -> str:
+def _ends(name: str, letters: int) -> str:
     """A name without the middle, if it is long."""
-    return name if len(name) <= LETTERS else f"{name[: LETTERS // 2]}…{name[-(LETTERS // 2 - 1) :]}"
+    return name if len(name) <= letters else f"{name[: letters // 2]}…{name[-(letters // 2 - 1) :]}"
 
 
 def _common_ends(names: set[str]) -> tuple[int, int]:
@@ -196,11 +196,11 @@ def _common_ends(names: set[str]) -> tuple[int, int]:
     return n_common(list(names)), n_common([name[::-1] for name in names])
 
 
-def _middle(name: str, first: int, last: int) -> str:
+def _middle(name: str, first: int, last: int, letters: int) -> str:
     """A name without its ``first`` and ``last`` letters; some of the first ones remain if there is room."""
     stop = min(len(name), max(len(name) - last, first + 1))
-    start = max(0, stop - (LETTERS - 2), min(first, stop - LETTERS // 2))
-    text = name[start : min(stop, start + LETTERS - 2)]
+    start = max(0, stop - (letters - 2), min(first, stop - letters // 2))
+    text = name[start : min(stop, start + letters - 2)]
     return f"{'…' if start else ''}{text}{'…' if start + len(text) < len(name) else ''}"
 
 

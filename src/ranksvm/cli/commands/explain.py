@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.text import feature_label
+from ranksvm._util.text import compared, feature_label
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read, row_labels
 from ranksvm.cli.options.paths import titled
@@ -213,7 +213,7 @@ def _show_difference(found: dict[str, Any]) -> None:
         (
             item["feature"],
             *(f"{item[weight]:.4g}" for weight in weights),
-            *_value_texts(item["value"], item["other_value"]),
+            *compared(item["value"], item["other_value"]),
             contribution,
         )
         for item, contribution in zip(features, signed, strict=True)
@@ -231,15 +231,6 @@ def _show_difference(found: dict[str, Any]) -> None:
 
 def _have_weights(features: list[dict[str, Any]]) -> bool:
     return all(item["weight"] is not None for item in features)
-
-
-def _value_texts(*values: float | str | None) -> list[str]:
-    """Values of one feature as text; a value that is negligible relative to another, such as 1e-17, becomes 0."""
-    negligible = 1e-6 * max((abs(value) for value in values if isinstance(value, float)), default=0.0)
-    return [
-        f"{value if abs(value) > negligible else 0:.4g}" if isinstance(value, float) else value or ""
-        for value in values
-    ]
 
 
 def _signed(values: list[float]) -> list[tuple[float, str]]:

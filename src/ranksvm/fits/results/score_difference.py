@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.text import feature_label, plain
+from ranksvm._util.text import compared, feature_label, plain
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
@@ -137,17 +137,21 @@ class ScoreDifference:
         ]
         found = self.to_dict(LISTED)
         other = "mean" if self.other_row is None else "other"
-        numbers = {"weight": "weight", "value": "value", "other_value": other}
-        if self.weights is None:
-            del numbers["weight"]
+        weight = [] if self.weights is None else ["weight"]
         rows = [
-            (x["feature"], *(_shown(x[key]) for key in numbers), f"{x['contribution']:+.4g}") for x in found["features"]
+            (
+                x["feature"],
+                *(f"{x[key]:.4g}" for key in weight),
+                *compared(x["value"], x["other_value"]),
+                f"{x['contribution']:+.4g}",
+            )
+            for x in found["features"]
         ]
-        left, empty = len(self.columns) - LISTED, [""] * len(numbers)
+        left, empty = len(self.columns) - LISTED, [""] * (len(weight) + 2)
         if left > 0:
             rows.append((f"{left} more", *empty, f"{found['rest']:+.4g}"))
         rows.append(("sum", *empty, f"{self.difference:+.4g}"))
-        return "\n".join([*lines, *aligned([("feature", *numbers.values(), "contribution"), *rows])])
+        return "\n".join([*lines, *aligned([("feature", *weight, "value", other, "contribution"), *rows])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -228,7 +232,7 @@ class QueryExplanation:
         best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
         more = ", ..." if len(self.rows) > LISTED else ""
         numbers = ("importance",) if self.weights is None else ("weight", "importance")
-        rows = [(x["feature"], *(_shown(x[key]) for key in numbers)) for x in found["features"]]
+        rows = [(x["feature"], *(f"{x[key]:.4g}" for key in numbers)) for x in found["features"]]
         if len(self.columns) > LISTED:
             rows.append((f"{len(self.columns) - LISTED} more", *[""] * len(numbers)))
         title = f"Query {self.query!r}: {len(self.rows)} documents; rows (scores), best first: {best}{more}"
@@ -242,12 +246,6 @@ def _labels(columns: np.ndarray, names: list[str] | None) -> list[str]:
 
 def _or_none(weights: np.ndarray | None, names: Sequence[object]) -> np.ndarray | list[None]:
     return [None] * len(names) if weights is None else weights
-
-
-def _shown(value: float | str | None) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else f"{value:.4g}"
 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
