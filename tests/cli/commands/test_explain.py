@@ -111,6 +111,17 @@ def test_an_additive_model(ranksvm, ranksvm_json, folder, tmp_path):
     assert "weight" not in stdout
 
 
+def test_scores_and_values_of_two_documents_differ(ranksvm, tmp_path):
+    data = package.RankingData(np.array([[1e9, 7.0], [1e9 + 300.0, 7.0]]), [0, 1], [1, 1])
+    data.save(tmp_path / "data.rsd")
+    package.AdditiveRankSVM().fit(data.X, data.y, qid=data.qid).save(tmp_path / "model")
+    stdout = ranksvm("explain", tmp_path / "model", tmp_path / "data.rsd").stdout
+    title, pair = stdout[stdout.index("why 1") :].split("\n", 1)
+    first, _, second = title.rsplit(maxsplit=3)[1:]
+    assert first != second
+    assert ["f1", "1.0000003e+09", "1e+09"] in [line.split()[:3] for line in pair.splitlines()]
+
+
 def test_queries_of_one_document_have_no_pair(ranksvm, ranksvm_json, model, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("1 qid:1 1:1\n0 qid:2 2:1\n")
