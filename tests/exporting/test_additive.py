@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
 from export_runtimes import RUNTIMES, TREE_RUNTIMES, elasticsearch, scores_of, solr
 from ranksvm import AdditiveRankSVM, QueryMinMaxScaler, QueryStandardScaler, RankSVM, export
-from ranksvm.additive import AdditiveFunction, FeatureBins, Interaction
+from ranksvm.additive import AdditiveFunction, FeatureBins, Interaction, TrainingShares
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.registry import FORMATS
 from ranksvm.metrics.scorers import predict_scores
@@ -218,8 +219,13 @@ def with_function(function, names=None):
     """A ranker with a given function."""
 
     class Ranker(AdditiveRankSVM):
-        def _function(self):
-            return function
+        def _trained_function(self):
+            n_levels = [each.n_levels for each in function.bins]
+            shares, cells = (
+                [np.full(n, 1.0 / n) for n in n_levels],
+                [each.values * 0.0 for each in function.interactions],
+            )
+            return replace(function, training=TrainingShares(np.zeros((len(shares), 2)), shares, shares, cells))
 
     ranker = Ranker(linear=False)
     ranker.n_features_in_ = function.n_features
@@ -356,6 +362,23 @@ def test_xgboost_of_sparse_data():
     booster.load_model(bytearray(export(model, to="xgboost").content))
     found = booster.predict(xgboost.DMatrix(sparse.csr_matrix(X)))
     np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("target", "approximate"), [("lightgbm", False), ("xgboost", False), ("xgboost", True)])
+def test_contributions_in_tree_programs(target, approximate):
+    module = pytest.importorskip(target, reason=f"{target} is not installed")
+    X, qid = documents()
+    ranker = AdditiveRankSVM(C=0.1, linear=False, max_bins=9, categorical=[CATEGORY]).fit(X, labels(X), qid=qid)
+    result = export(ranker, to=target)
+    if target == "lightgbm":
+        found = module.Booster(model_str=result.text).predict(X, pred_contrib=True, num_threads=1)
+    else:
+        booster = module.Booster({"nthread": 1})
+        booster.load_model(bytearray(result.content))
+        found = booster.predict(module.DMatrix(X, nthread=1), pred_contribs=True, approx_contribs=approximate)
+    expected = ranker.contributions(X)
+    np.testing.assert_allclose(found[:, :-1], expected.values, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found[:, -1], expected.base_values, rtol=0, atol=1e-5)
 
 
 def test_names_that_tree_programs_do_not_take(models):

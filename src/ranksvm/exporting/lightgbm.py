@@ -10,7 +10,7 @@ from ranksvm.exporting.features import duplicates_refused
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import LOWEST
 from ranksvm.exporting.text import exact, self_test_text
-from ranksvm.exporting.trees import Leaf, Split, Tree, tree_of
+from ranksvm.exporting.trees import SMALLEST_SHARE, Leaf, Split, Tree, tree_of
 
 __all__ = ["LIGHTGBM"]
 
@@ -31,11 +31,15 @@ class _Arrays:
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     leaves: list[float] = field(default_factory=list)
+    leaf_counts: list[int] = field(default_factory=list)
+    means: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
 
     def add(self, tree: Tree) -> int:
         """Add a tree; return the number by which its parent refers to it."""
         if isinstance(tree, Leaf):
             self.leaves.append(tree.value)
+            self.leaf_counts.append(_count(tree))
             return ~(len(self.leaves) - 1)
         number = len(self.columns)
         self.columns.append(tree.column)
@@ -43,6 +47,8 @@ class _Arrays:
         self.decisions.append(_MISSING_GOES_LEFT if tree.missing else _MISSING_IS_ZERO)
         self.left.append(0)
         self.right.append(0)
+        self.means.append(tree.value)
+        self.counts.append(_count(tree))
         self.left[number] = self.add(tree.below)
         self.right[number] = self.add(tree.above)
         return number
@@ -120,28 +126,33 @@ def _text(tree: Tree, *linear: str) -> str:
     arrays = _Arrays()
     arrays.add(tree)
     n = len(arrays.leaves)
-    leaves, nodes = " ".join(["1"] * n), " ".join(["0"] * (n - 1))
+    in_leaves, in_nodes = (" ".join(map(str, each)) for each in (arrays.leaf_counts, arrays.counts))
     return "\n".join(
         [
             f"num_leaves={n}",
             "num_cat=0",
             f"split_feature={' '.join(map(str, arrays.columns))}",
-            f"split_gain={nodes}",
+            f"split_gain={' '.join(['0'] * (n - 1))}",
             f"threshold={' '.join(map(exact, arrays.thresholds))}",
             f"decision_type={' '.join(map(str, arrays.decisions))}",
             f"left_child={' '.join(map(str, arrays.left))}",
             f"right_child={' '.join(map(str, arrays.right))}",
             f"leaf_value={' '.join(map(exact, arrays.leaves))}",
-            f"leaf_weight={leaves}",
-            f"leaf_count={leaves}",
-            f"internal_value={nodes}",
-            f"internal_weight={nodes}",
-            f"internal_count={nodes}",
+            f"leaf_weight={in_leaves}",
+            f"leaf_count={in_leaves}",
+            f"internal_value={' '.join(map(exact, arrays.means))}",
+            f"internal_weight={in_nodes}",
+            f"internal_count={in_nodes}",
             *(linear or ["is_linear=0"]),
             "shrinkage=1",
             "",
         ]
     )
+
+
+def _count(tree: Tree) -> int:
+    """A number of rows for LightGBM, of which only ratios matter."""
+    return round(tree.share / SMALLEST_SHARE)
 
 
 def _threshold(cut: float) -> float:

@@ -323,7 +323,7 @@ class Additive:
             if len(axes) == 1 and axes[0].missing:
                 values = values.copy()
                 values[0] += coef[axes[0].feature] * scaling.shift[axes[0].feature]
-            tables.append(Table(axes, values))
+            tables.append(replace(table, axes=axes, values=values))
         return replace(self, coef=coef, tables=tables, intercept=self.intercept - float(coef @ scaling.shift))
 
 
@@ -408,7 +408,7 @@ def _function_of(
     ranker: "BaseEstimator", scaling: Scaling | QueryScaling | None
 ) -> Linear | Additive | KernelSum | Fourier:
     if hasattr(ranker, "cuts_"):
-        return _additive(ranker._function(), scaling)
+        return _additive(ranker._trained_function(), scaling)
     if hasattr(ranker, "frequencies_"):
         return Fourier(np.asarray(ranker.frequencies_), np.asarray(ranker.feature_coef_))
     if hasattr(ranker, "coef_"):

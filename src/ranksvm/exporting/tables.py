@@ -79,10 +79,13 @@ class Table:
         The intervals of one feature, or of two.
     values : ndarray of float64, shape (n_intervals,) or (n_intervals, n_intervals)
         The values.
+    shares : ndarray of float64, of the same shape
+        Share of the training rows in each interval, or pair of intervals.
     """
 
     axes: tuple[Axis, ...]
     values: np.ndarray
+    shares: np.ndarray
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The value of each row."""
@@ -90,13 +93,13 @@ class Table:
 
     def to_float32(self) -> tuple["Table", int]:
         """The same table with cuts of float32, without intervals that become empty, and how many became empty."""
-        axes, values, n_empty = [], self.values, 0
+        axes, values, shares, n_empty = [], self.values, self.shares, 0
         for dimension, axis in enumerate(map(Axis.to_float32, self.axes)):
             empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
-            values = np.delete(values, empty + 1, axis=dimension)
+            values, shares = (np.delete(each, empty + 1, axis=dimension) for each in (values, shares))
             axes.append(replace(axis, cuts=np.delete(axis.cuts, empty)))
             n_empty += len(empty)
-        return Table(tuple(axes), values), n_empty
+        return Table(tuple(axes), values, shares), n_empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +133,7 @@ def tables_of(function: "AdditiveFunction", offset: ScalerOffset | None = None) 
     Parameters
     ----------
     function : AdditiveFunction
-        The function.
+        The function, with ``training``.
     offset : ScalerOffset, optional
         What the scaler subtracts; None without a scaler.
 
@@ -139,20 +142,40 @@ def tables_of(function: "AdditiveFunction", offset: ScalerOffset | None = None) 
     list of Table
         The functions of one feature, then functions of two; there is none for a feature whose values are all 0.
     """
+    training = function.training
+    assert training is not None
     found = []
-    for j, (bins, shape) in enumerate(zip(function.bins, function.shapes, strict=True)):
+    for j, (bins, shape, shares) in enumerate(zip(function.bins, function.shapes, training.shares, strict=True)):
         values = np.array(shape, dtype=np.float64)
         needed = bool(values.any())
         if bins.missing:
             values[-1] += function.coef[j] * function.fill[j]
             needed = needed or function.coef[j] != 0.0
         if needed:
-            found.append(Table((_axis(j, bins, offset),), values[_levels(bins)]))
-    for each in function.interactions:
+            found.append(_table((j,), (bins,), values, shares, offset))
+    for each, shares in zip(function.interactions, training.cells, strict=True):
         if each.values.any():
-            axes = _axis(each.first, each.first_bins, offset), _axis(each.second, each.second_bins, offset)
-            found.append(Table(axes, each.values[np.ix_(_levels(each.first_bins), _levels(each.second_bins))]))
+            bins_of_both = each.first_bins, each.second_bins
+            found.append(_table((each.first, each.second), bins_of_both, each.values, shares, offset))
     return found
+
+
+def _table(
+    features: tuple[int, ...],
+    bins: tuple["FeatureBins", ...],
+    values: np.ndarray,
+    shares: np.ndarray,
+    offset: ScalerOffset | None,
+) -> Table:
+    """The table of one function, from its values, and the shares of the training rows, at the levels."""
+    for dimension, each in enumerate(bins):
+        levels = _levels(each)
+        values, shares = (np.take(array, levels, axis=dimension) for array in (values, shares))
+        # the rows of other categories are in several intervals
+        times = np.bincount(levels)[levels]
+        shares = shares / (times if dimension == shares.ndim - 1 else times[:, np.newaxis])
+    axes = (_axis(feature, each, offset) for feature, each in zip(features, bins, strict=True))
+    return Table(tuple(axes), values, shares)
 
 
 def _levels(bins: "FeatureBins") -> list[int]:

@@ -10,7 +10,20 @@ from ranksvm.exporting.request import Request
 from ranksvm.exporting.scoring import Additive
 from ranksvm.exporting.tables import Axis, Table
 
-__all__ = ["Leaf", "Split", "Tree", "expected_of", "score_of_trees", "float32_function", "float32_trees", "tree_of"]
+__all__ = [
+    "SMALLEST_SHARE",
+    "Leaf",
+    "Split",
+    "Tree",
+    "expected_of",
+    "score_of_trees",
+    "float32_function",
+    "float32_trees",
+    "tree_of",
+]
+
+# A leaf without training rows has this share of them.
+SMALLEST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -21,9 +34,13 @@ class Leaf:
     ----------
     value : float
         The value.
+    share : float
+        The share of the training rows there; it is positive, because the contributions of features that LightGBM and
+        XGBoost compute divide by shares.
     """
 
     value: float
+    share: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -49,6 +66,16 @@ class Split:
     above: "Tree"
 
     @property
+    def share(self) -> float:
+        """The share of the training rows that reach the node."""
+        return self.below.share + self.above.share
+
+    @property
+    def value(self) -> float:
+        """The mean of the values of these rows."""
+        return (self.below.share * self.below.value + self.above.share * self.above.value) / self.share
+
+    @property
     def missing_below(self) -> bool:
         """Whether missing values go to ``below``. If the feature has no level for them, engines treat them as 0."""
         return self.missing or self.cut > 0.0
@@ -70,17 +97,17 @@ def tree_of(table: Table) -> Tree:
     Leaf or Split
         The tree.
     """
-    return _tree(table.axes, table.values)
+    return _tree(table.axes, table.values, np.maximum(table.shares, SMALLEST_SHARE))
 
 
-def _tree(axes: tuple[Axis, ...], values: np.ndarray) -> Tree:
+def _tree(axes: tuple[Axis, ...], values: np.ndarray, shares: np.ndarray) -> Tree:
     if not axes:
-        return Leaf(float(values))
+        return Leaf(float(values), float(shares))
     axis, *others = axes
 
     def between(first: int, last: int) -> Tree:
         if first == last:
-            return _tree(tuple(others), values[first])
+            return _tree(tuple(others), values[first], shares[first])
         middle = (first + last + 1) // 2
         below, above = between(first, middle - 1), between(middle, last)
         return Split(axis.feature, float(axis.cuts[middle - 1]), axis.missing, below, above)
@@ -150,7 +177,7 @@ def float32_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
             "AdditiveRankSVM with linear=False, or export to another format."
         )
     lowest = [float(table.values.min()) if request.non_negative else 0.0 for table in tables]
-    trees = [tree_of(Table(table.axes, table.values - low)) for table, low in zip(tables, lowest, strict=True)]
+    trees = [tree_of(replace(table, values=table.values - low)) for table, low in zip(tables, lowest, strict=True)]
     return trees, -sum(lowest)
 
 

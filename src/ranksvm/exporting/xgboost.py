@@ -92,7 +92,7 @@ def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
             children += [(-1, -1), (-1, -1)]
     zeros = [0] * len(nodes)
     return {
-        "base_weights": [float32_number(node.value) if isinstance(node, Leaf) else 0.0 for node in nodes],
+        "base_weights": [float32_number(node.value) for node in nodes],
         "categories": [],
         "categories_nodes": [],
         "categories_segments": [],
@@ -106,7 +106,7 @@ def _tree(root: Tree, number: int, n_features: str) -> dict[str, Any]:
         "split_conditions": [float32_number(node.value if isinstance(node, Leaf) else node.cut) for node in nodes],
         "split_indices": [0 if isinstance(node, Leaf) else node.column for node in nodes],
         "split_type": zeros,
-        "sum_hessian": [1.0] * len(nodes),
+        "sum_hessian": [float32_number(node.share) for node in nodes],
         "tree_param": {
             "num_deleted": "0",
             "num_feature": n_features,
