@@ -9,10 +9,10 @@ import pytest
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from export_runtimes import RUNTIMES, TREE_RUNTIMES, elasticsearch, scores_of, solr
+from export_runtimes import RUNTIMES, TREE_RUNTIMES, elasticsearch, need, run, scores_of, solr
 from ranksvm import AdditiveRankSVM, QueryMinMaxScaler, QueryStandardScaler, RankSVM, export
 from ranksvm.additive import AdditiveFunction, FeatureBins, Interaction, TrainingShares
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import OptionError, UninformativeWarning
 from ranksvm.exporting.registry import FORMATS
 from ranksvm.metrics.scorers import predict_scores
 
@@ -115,6 +115,14 @@ def test_xgboost_takes_no_linear_model():
     X, qid = documents(missing=False)
     with pytest.raises(OptionError, match="cannot express the linear part of this RankSVM: fit an AdditiveRankSVM"):
         export(RankSVM().fit(X, labels(X), qid=qid), to="xgboost")
+
+
+def test_a_model_whose_weights_are_all_zero():
+    X, qid = documents(missing=False)
+    with pytest.warns(UninformativeWarning):
+        ranker = AdditiveRankSVM(linear=False).fit(0.0 * X, labels(X), qid=qid)
+    with pytest.raises(OptionError, match="all weights of the model are 0: there is nothing to export"):
+        export(ranker, to="xgboost")
 
 
 @pytest.mark.parametrize("target", WEIGHTS_ONLY)
@@ -308,6 +316,15 @@ def test_missing_values_of_a_feature_without_steps(target, runtime, tmp_path):
     X = np.array([[1.0], [np.nan], [-3.0]])
     found = scores_of(target, runtime, export(with_function(function), to=target), X, np.zeros(3), tmp_path)
     np.testing.assert_array_equal(found, [2.0, 0.5, -6.0])
+
+
+def test_null_is_a_missing_value_in_javascript(tmp_path):
+    function = steps([1.0], [0.0, 1.0, 5.0], missing=True)
+    path = tmp_path / "exported.js"
+    export(with_function(function), path, to="javascript")
+    calls = ", ".join(f"score({document})" for document in ("[null]", "[undefined]", "{f1: null}", "{}", "[2]"))
+    program = f"const {{ score }} = require({json.dumps(str(path))}); console.log(JSON.stringify([{calls}]))"
+    assert json.loads(run(need("node"), "-e", program)) == [5.0, 5.0, 5.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize("target", ["python", "javascript", "c", "onnx", "vespa", "json", "sql"])

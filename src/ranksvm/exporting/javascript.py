@@ -133,9 +133,9 @@ _SUMS = """
 """
 _ADDITIVE_STATIC = """
   // Score of a document: an array of $n numbers, or an object of values by name, 0 where absent, and nothing else.
-  // NaN is a missing value.
+  // NaN, null or undefined is a missing value.
   function score(document) {
-    return sumOf(rowOf(document));
+    return sumOf(rowOf(document).map((value) => value ?? NaN));
   }
 
   // Scores of documents.

@@ -171,7 +171,9 @@ def float32_trees(request: Request, engine: str) -> tuple[list[Tree], float]:
     """
     function = float32_function(request, engine)
     tables = function.tables
-    if function.coef.any() or not tables:
+    if not function.used.any():
+        raise OptionError("all weights of the model are 0: there is nothing to export.")
+    if function.coef.any():
         raise OptionError(
             f"{engine} adds up trees, which cannot express the linear part of this {request.scoring.model}: fit an "
             "AdditiveRankSVM with linear=False, or export to another format."
