@@ -50,9 +50,12 @@ def power(value: float) -> str:
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Numbers with equally many decimals, such that the largest has five significant digits."""
+    """Numbers with equally many decimals, such that the largest has five significant digits, and their range three."""
     largest = max((abs(value) for value in values), default=0.0)
     digits = 4 - math.floor(math.log10(largest)) if 0 < largest < math.inf else 4
+    extent = max(values, default=0.0) - min(values, default=0.0)
+    if 1e-12 * largest < extent < math.inf:  # a smaller one is round-off
+        digits = max(digits, 2 - math.floor(math.log10(extent)))
     return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
 
 

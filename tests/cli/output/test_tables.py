@@ -1,6 +1,7 @@
 """Tables and JSON on stdout."""
 
 import json
+import math
 
 import numpy as np
 
@@ -69,6 +70,9 @@ def test_numbers_for_people():
     assert aligned([1.23456, -0.5]) == ["1.2346", "-0.5000"]
     assert aligned([1.5e-5, 0]) == ["0.000015000", "0.000000000"]
     assert aligned([123456.7]) == ["123457"]
+    assert aligned([40307977.1234, 40307975.5]) == ["40307977.12", "40307975.50"]
+    assert aligned([0.3, 0.1 + 0.2]) == ["0.30000", "0.30000"]
+    assert aligned([math.inf, 1.0, math.nan]) == ["inf", "1.0000", "nan"]
     assert aligned([]) == []
     assert seconds(1.234) == "1.23 s"
     assert seconds(123.4) == "123 s"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.text import compared, feature_label, told_apart
+from ranksvm._util.text import compared, feature_label
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read, row_labels
 from ranksvm.cli.options.paths import titled
@@ -196,7 +196,7 @@ def _show_importances(features: list[dict[str, Any]], title: str) -> None:
 
 
 def _show_difference(found: dict[str, Any]) -> None:
-    scores = told_apart([found["score"], found["other_score"]], 5)
+    scores = aligned([found["score"], found["other_score"]])
     title = f"Query {found['query']}: why {found['docid']} (rank {found['rank']} of {count(found['n_documents'])}) "
     if found["other_row"] is None:
         title += f"differs from the mean: score {scores[0]}, mean of the documents {scores[1]}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.text import compared, feature_label, plain
+from ranksvm._util.text import compared, feature_label, plain, told_apart
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
@@ -229,7 +229,8 @@ class QueryExplanation:
 
     def __repr__(self) -> str:
         found = self.to_dict(LISTED)
-        best = ", ".join(f"{x['row']} ({x['score']:.4g})" for x in found["documents"])
+        scores = told_apart([x["score"] for x in found["documents"]], 4)
+        best = ", ".join(f"{x['row']} ({score})" for x, score in zip(found["documents"], scores, strict=True))
         more = ", ..." if len(self.rows) > LISTED else ""
         numbers = ("importance",) if self.weights is None else ("weight", "importance")
         rows = [(x["feature"], *(f"{x[key]:.4g}" for key in numbers)) for x in found["features"]]
