@@ -418,6 +418,19 @@ def test_features_that_do_nothing_are_left_out():
     assert [feature["name"] for feature in json.loads(export(ranker, to="solr").text)["features"]] == ["a", "c"]
 
 
+def test_scores_that_float32_does_not_tell_apart_are_announced():
+    pytest.importorskip("onnx", reason="onnx is not installed")
+    random = np.random.default_rng(0)
+    X, qid = 1.7e9 + 1e3 * random.normal(size=(120, 1)), np.repeat(np.arange(15), 8)
+    y = (X[:, 0] > 1.7e9).astype(int)
+    ranker = AdditiveRankSVM(C=0.1).fit(X, y, qid=qid)
+    announced = r"the scores of the file are float32, which rounds scores near [\de+.]+ by up to [\d.]+: "
+    assert any(re.match(announced, note) for note in export(ranker, to="onnx").notes)
+    scaler = StandardScaler()
+    model = Pipeline([("scaler", scaler), ("ranker", ranker.fit(scaler.fit_transform(X), y, qid=qid))])
+    assert not any(re.match(announced, note) for note in export(model, to="onnx").notes)
+
+
 def test_a_large_model_for_solr_is_announced():
     cuts = np.arange(254.0)
     bins = [FeatureBins(cuts)] * 60

@@ -30,6 +30,8 @@ OPSET = 15
 # Version of the operators of ai.onnx.ml; it has trees with float64 thresholds.
 ML_OPSET = 3
 IR_VERSION = 8
+# A note says so if float32 changes scores of the self-test by more than this part of their range.
+LOST_DIGITS = 1e-3
 
 
 class _Graph:
@@ -89,6 +91,7 @@ def write(request: Request) -> bytes:
         scores = _fourier(graph, Z, function, TensorProto)
     else:
         scores = graph("MatMul", _kernel(graph, Z, function), graph.constant(function.coef[:, np.newaxis]))
+    _note_lost_digits(request)
     flat = graph("Reshape", scores, graph.constant([-1], np.int64))
     graph("Cast", flat, output="scores", to=TensorProto.FLOAT)
     model = helper.make_model(
@@ -108,6 +111,17 @@ def write(request: Request) -> bytes:
     helper.set_model_props(model, _properties(request))
     onnx.checker.check_model(model)
     return model.SerializeToString()
+
+
+def _note_lost_digits(request: Request) -> None:
+    """Add a note if float32 rounds the scores of the self-test by a considerable part of their range."""
+    scores = request.test.scores
+    error, extent = np.abs(scores.astype(np.float32) - scores).max(), np.ptp(scores)
+    if 0.0 < LOST_DIGITS * extent < error:
+        request.notes.append(
+            f"the scores of the file are float32, which rounds scores near {np.abs(scores).max():.3g} by up to "
+            f"{error:.2g}: documents may change places. Put a StandardScaler before the ranker."
+        )
 
 
 def _properties(request: Request) -> dict[str, str]:
