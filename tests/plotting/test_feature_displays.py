@@ -140,6 +140,15 @@ def test_names_of_categories_fit_into_the_figure():
     assert tier.get_position().height > 0.3
 
 
+def test_features_without_values_are_drawn():
+    random = np.random.default_rng(0)
+    X = np.column_stack([np.full((100, 2), np.nan), random.normal(size=100)])
+    ranker = AdditiveRankSVM(categorical=[0]).fit(X, X[:, 2] > 0.0, qid=np.arange(100) // 10)
+    display = ShapeDisplay.from_estimator(ranker, [0, 1])
+    display.figure_.canvas.draw()
+    assert [ax.texts[0].get_text() for ax in display.axes_] == ["missing", "missing"]
+
+
 def test_bands_surround_the_shapes(model, data):
     X, y, qid = data
     bands = shape_bands(model, X, y, qid, n_refits=8, level=0.8)

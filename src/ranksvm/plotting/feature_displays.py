@@ -471,7 +471,7 @@ def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float
         ax.vlines(x, low, high, color="0.15", linewidth=1.0, zorder=3)
     _bars(ax, x, shape.shares[shown], 0.7, max(shape.shares))
     rotation = 90 if sum(len(label) + 2 for label in labels) > 28 else 0
-    every = math.ceil(len(shown) * TICK * ax.figure.dpi / ax.bbox.width)
+    every = max(1, math.ceil(len(shown) * TICK * ax.figure.dpi / ax.bbox.width))
     ax.set_xticks(x[::every], labels[::every], rotation=rotation)
     return -0.6, len(shown) - 0.4
 
