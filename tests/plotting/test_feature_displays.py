@@ -140,6 +140,14 @@ def test_names_of_categories_fit_into_the_figure():
     assert tier.get_position().height > 0.3
 
 
+def test_a_logarithmic_axis_of_the_user(model):
+    _, ax = plt.subplots()
+    ax.set_xscale("log")
+    display = ShapeDisplay.from_estimator(model, [3], ax=ax, by_levels=False)
+    display.figure_.canvas.draw()
+    assert ax.get_xscale() == "log"
+
+
 def test_features_without_values_are_drawn():
     random = np.random.default_rng(0)
     X = np.column_stack([np.full((100, 2), np.nan), random.normal(size=100)])

@@ -432,8 +432,9 @@ def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | N
         # the last level is one value, and would have no width
         ends = np.append(ends[:-1], ends[-1] + 0.03 * (ends[-1] - ends[0]))
         x = np.append(x[:-1], ends[-1])
-    if not by_levels:
-        ax.ticklabel_format(axis="x", scilimits=(-2, 5))  # longer labels would overlap
+    formatter = ax.xaxis.get_major_formatter()
+    if hasattr(formatter, "set_powerlimits"):  # not on a logarithmic axis, nor by levels
+        formatter.set_powerlimits((-2, 5))  # longer labels would overlap
     ax.plot(x, values, **_CURVE)
     if band is not None:
         ax.fill_between(x, *band[0], **_BAND)
