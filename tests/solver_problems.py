@@ -11,8 +11,8 @@ from ranksvm.terms.host import ThreadedTerm
 
 
 class Point:
-    def __init__(self, w, value, gradient):
-        self.w, self.value, self.gradient = w, value, gradient
+    def __init__(self, w, value, gradient, gap):
+        self.w, self.value, self.gradient, self.gap = w, value, gradient, gap
 
 
 class Hinges:
@@ -33,7 +33,7 @@ class Hinges:
         self.C = C
         if point is not None:
             again = self.evaluate(point.w)
-            point.value, point.gradient = again.value, again.gradient
+            point.value, point.gradient, point.gap = again.value, again.gradient, again.gap
 
     def cost_with_hessian(self, log_reduction):
         return 5.0
@@ -45,16 +45,17 @@ class Hinges:
         self.n_evaluations += 1
         hinge = np.maximum(0.0, 1.0 - self.D @ w)
         value = self.offset + 0.5 * w @ w + self.C * hinge @ hinge
-        return Point(w, float(value), w - 2.0 * self.C * self.D.T @ hinge)
+        gradient = w - 2.0 * self.C * self.D.T @ hinge
+        return Point(w, float(value), gradient, self.gap(w, gradient))
 
     def inner(self, u, v):
         return float(u @ v)
 
-    def gap(self, point):
-        return 0.5 * float(point.gradient @ point.gradient)
+    def gap(self, w, gradient):
+        return 0.5 * float(gradient @ gradient)
 
     def certificate(self, point):
-        return point.value, self.gap(point)
+        return point.value, point.gap
 
     def round_off(self, point, tol):
         return 0.0

@@ -56,9 +56,9 @@ def test_value_gradient_certificate_and_hessian(loss, n_threads, weighted):
         assert point.value == pytest.approx(oracle.value(w, C), rel=1e-12)
         np.testing.assert_allclose(F.T @ point.gradient[0], gradient, atol=1e-9)
         np.testing.assert_allclose(point.gradient[1], F @ gradient, atol=1e-9)
-        assert objective.gap(point) == pytest.approx(0.5 * gradient @ gradient, rel=1e-9)
+        assert point.gap == pytest.approx(0.5 * gradient @ gradient, rel=1e-9)
         # primal less dual, pair by pair
-        assert objective.gap(point) == pytest.approx(point.value - oracle.dual_value(w, C), rel=1e-8)
+        assert point.gap == pytest.approx(point.value - oracle.dual_value(w, C), rel=1e-8)
         product = objective.hessian_product(point, v)
         np.testing.assert_allclose(F.T @ product[0], hessian @ (F.T @ v[0]), atol=1e-9)
         np.testing.assert_allclose(product[1], F @ hessian @ (F.T @ v[0]), atol=1e-9)
@@ -73,7 +73,7 @@ def test_the_coefficients_view_is_the_same_function(loss):
     w = F.T @ b
     assert point.value == pytest.approx(oracle.value(w, C), rel=1e-12)
     np.testing.assert_allclose(point.gradient, F @ oracle.gradient(w, C), atol=1e-9)
-    assert objective.gap(point) == pytest.approx(0.5 * np.sum(oracle.gradient(w, C) ** 2), rel=1e-9)
+    assert point.gap == pytest.approx(0.5 * np.sum(oracle.gradient(w, C) ** 2), rel=1e-9)
     expected = Q @ v + C * Q @ oracle.loss_hessian(Q @ b) @ Q @ v
     np.testing.assert_allclose(objective.hessian_product(point, v), expected, atol=1e-9)
 
@@ -111,7 +111,7 @@ def test_another_C_needs_no_product(kind, landmarks):
     fresh = kind(objective.matrix, objective.loss, 7.0, 1, objective.landmarks)
     expected = fresh.evaluate(fresh.vector(b))
     assert point.value == pytest.approx(expected.value, rel=1e-12)
-    assert objective.gap(point) == pytest.approx(fresh.gap(expected), rel=1e-9)
+    assert point.gap == pytest.approx(expected.gap, rel=1e-9)
     np.testing.assert_allclose(point.gradient, expected.gradient, rtol=1e-9, atol=1e-9)
     if landmarks:
         assert objective.sample().C == 7.0
@@ -341,7 +341,7 @@ def test_the_inverse_predicts_the_solution_of_the_next_width(n_queries):
     slopes = np.where(ring, (1.0 - D @ Qb) / narrower, beyond)
     np.testing.assert_allclose(b, C * D.T @ (oracle.weight * slopes), atol=1e-4)  # a factor in float32
     predicted = objective.evaluate(np.stack([b, Qb]))
-    assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(result.w))
+    assert predicted.gap < 0.2 * objective.evaluate(result.w).gap
 
 
 def test_no_solution_is_predicted_without_memory_for_the_inverse():

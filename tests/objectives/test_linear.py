@@ -57,7 +57,7 @@ def check(objective, oracle, C, w, v):
     size = max(1.0, np.abs(H).max())
     assert point.value == pytest.approx(f, rel=1e-12)
     np.testing.assert_allclose(point.gradient, g, rtol=1e-10, atol=1e-12 * size)
-    assert objective.gap(point) == pytest.approx(0.5 * g @ g, rel=1e-9, abs=1e-20 * size)
+    assert point.gap == pytest.approx(0.5 * g @ g, rel=1e-9, abs=1e-20 * size)
     np.testing.assert_allclose(objective.hessian_product(point, v), H @ v, rtol=1e-10, atol=1e-12 * size)
     np.testing.assert_allclose(objective.hessian(point), H, rtol=1e-5, atol=1e-6 * size)
     while objective.refine():  # until it has all digits

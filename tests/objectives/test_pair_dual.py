@@ -15,7 +15,6 @@ from ranksvm.losses import LossSpec
 from ranksvm.objectives import DualSize, PairDual, pair_dual
 from ranksvm.solvers.cone import SignCone
 from ranksvm.terms.host import ThreadedTerm
-from ranksvm.terms.protocol import Sizes
 
 LOSSES = ("squared_hinge", "hinge", "huber")
 WIDTH = 0.6
@@ -295,13 +294,3 @@ def test_choice_is_by_counts():
     # so long a list that its Gram matrix is larger than the data
     huge = ComparablePairs.from_labels(Queries.from_qid(None, 2000), np.arange(2000.0))
     assert choice(scipy.sparse.vstack([X] * 34).tocsr()[:2000], huge, "hinge") == "tron"
-
-
-@pytest.mark.parametrize("entries", [1, 3, 5, 9])
-def test_the_bound_on_a_row_is_that_of_its_largest_entries(entries):
-    largest = np.array([0.0, 3.0, 0.0, 1.0, 2.0, 0.0, 5.0, 0.0])
-    sizes = Sizes(largest, entries, 4)
-    kept = np.sort(largest)[::-1][:entries]
-    assert sizes.longest == pytest.approx(np.linalg.norm(kept))
-    assert sizes.score(np.full(8, 2.0)) == pytest.approx(2.0 * kept.sum())
-    assert np.isnan(sizes.score(np.full(8, np.nan)))

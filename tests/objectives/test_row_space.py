@@ -86,7 +86,7 @@ def test_the_inverse_predicts_solutions_of_the_hinge(n_queries, sparse):
     coarse = newton_cg(objective, np.zeros(N_FEATURES), tol=0.2, target_gap=1e-9)
     objective.width = 0.5 * objective.width
     predicted = objective.evaluate(objective.narrowed_solution(coarse.point))
-    assert objective.gap(predicted) < 0.2 * objective.gap(objective.evaluate(coarse.w))
+    assert predicted.gap < 0.2 * objective.evaluate(coarse.w).gap
     result = newton_cg(objective, np.zeros(N_FEATURES), tol=1e-6, direct=True)
     assert result.status is Status.CONVERGED
     assert oracle.hinge_value(result.w, 1.0) == pytest.approx(result.value, rel=1e-9)

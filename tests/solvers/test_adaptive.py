@@ -95,7 +95,7 @@ def test_a_sample_passes_on_its_solution_and_its_preconditioner(monkeypatch):
     result = adaptive(objective, np.zeros(6), tol=1e-9)
     assert result.status is Status.CONVERGED
     assert result.value == pytest.approx(oracle.value(oracle.solve(1.0), 1.0), rel=1e-8)
-    assert result.history.duality_gap[0] < 0.2 * objective.gap(objective.evaluate(np.zeros(6)))
+    assert result.history.duality_gap[0] < 0.2 * objective.evaluate(np.zeros(6)).gap
 
 
 def test_a_larger_sample_where_one_misleads(monkeypatch):

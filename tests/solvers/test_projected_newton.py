@@ -136,8 +136,8 @@ class ConstrainedHinges(Hinges):
     def evaluate(self, w, near=None):
         return super().evaluate(self.cone.project(w), near)
 
-    def gap(self, point):
-        return float(self.cone.gaps(point.w, point.gradient).sum())
+    def gap(self, w, gradient):
+        return float(self.cone.gaps(w, gradient).sum())
 
 
 FRACTIONS = pytest.mark.parametrize("fraction", [1.0, 0.0], ids=["hessian", "products"])

@@ -1,10 +1,20 @@
-"""A priori bounds on the round-off in the sums of a loss, from the number and the size of their terms."""
+"""A priori bounds on the round-off in scores and in the sums of a loss, from the number and the size of their terms."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "UNIT", "LossRoundOff", "Reach", "SumLengths", "growth", "margin_error_bound", "spread_of"]
+__all__ = [
+    "OPERATIONS",
+    "UNIT",
+    "LossRoundOff",
+    "Reach",
+    "Sizes",
+    "SumLengths",
+    "growth",
+    "margin_error_bound",
+    "spread_of",
+]
 
 # Half a unit in the last place of 1: the relative error of one operation.
 UNIT = 0.5 * float(np.finfo(np.float64).eps)
@@ -49,6 +59,59 @@ def margin_error_bound(score: float, n_entries: int, more: float = 0.0) -> float
         The bound, for the errors of both scores, of their difference, and of 1 minus the difference.
     """
     return 2.0 * (growth(n_entries + 4) + more * UNIT) * score + UNIT * (2.0 + 5.0 * score)
+
+
+class Sizes(NamedTuple):
+    """Magnitudes that bound the round-off of products with the rows.
+
+    Attributes
+    ----------
+    largest : ndarray of float64, shape (n_variables,)
+        A bound on the absolute values of each column.
+    entries : int
+        Maximum number of products that are added up for a score.
+    additions : int
+        Maximum number of additions that the summand of one row goes through in a gradient.
+    """
+
+    largest: np.ndarray
+    entries: int
+    additions: int
+
+    @property
+    def longest(self) -> float:
+        """Bound on the norm of a row: the norm of the largest values, as many as a row has entries."""
+        return float(np.sqrt(_sum_of_largest(self.largest**2, self.entries)))
+
+    def score(self, weights: np.ndarray) -> float:
+        """Bound on the sum of the absolute values of the products that add up to a row's score.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (n_variables,)
+            Absolute weights.
+
+        Returns
+        -------
+        float
+            The bound for every row.
+        """
+        return _sum_of_largest(self.largest * weights, self.entries)
+
+    def plus(self, more: "Sizes") -> "Sizes":
+        """The sizes of both sets of rows together."""
+        largest = np.maximum(self.largest, more.largest)
+        return Sizes(largest, max(self.entries, more.entries), self.additions + more.additions)
+
+
+def _sum_of_largest(values: np.ndarray, count: int) -> float:
+    """Sum of the ``count`` largest of some nonnegative values."""
+    if count < len(values):
+        # if there are few rows, most of many columns are empty: the partition below skips their zeros
+        values = values[values != 0.0]  # NaN stays
+    if count < len(values):
+        values = np.partition(values, len(values) - count)[len(values) - count :]
+    return float(values.sum())
 
 
 class SumLengths(NamedTuple):

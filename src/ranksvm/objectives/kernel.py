@@ -54,7 +54,7 @@ class KernelPoint:
         self.scores = scores
         self.state = state
         self.width = width
-        self.value = np.inf
+        self.value = self.gap = np.inf
         self.sums = LossSums(np.inf)
         self.gradient = w
         # gradient in the kernel's space: its coefficients g, and Qg
@@ -212,17 +212,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         if point is not None:
             point.value = self._value(point)
             point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
-            point.slope_values = point.scores + factor * (point.slope_values - point.scores)
-            point.gradient = self._gradient(point)
-
-    def sums(self, point: KernelPoint) -> LossSums:
-        """Value, excess and slack of the loss at a point."""
-        return point.sums
-
-    def gap(self, point: KernelPoint) -> float:
-        """Duality gap ``1/2 |grad f|^2``, in the norm of the kernel's space, with the loss at its current width."""
-        # it may be negative by round-off; a value that is not finite must not become 0
-        return 0.5 * abs(float(point.slopes @ point.slope_values))
+            self._set_gradient(point, point.scores + factor * (point.slope_values - point.scores))
 
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
         """Bound on the effect of the rounding of Q on the Hessian, relative to its identity term.
@@ -251,7 +241,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def round_off(self, point: KernelPoint, tol: float) -> float:
         """Bound on the errors of value and gap due to Q and its products, the recurrence of scores, and all sums.
 
-        It follows the argument of `round_off` in objectives/linear.py, in the norm of the kernel's space. To first
+        It follows the argument of `LinearObjective.round_off`, in the norm of the kernel's space. To first
         order, an error of the scores changes the value by half as much as it changes ``b'Qb``, because the gradient is
         small.
 
@@ -416,9 +406,14 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return point
 
     def _with_gradient(self, point: KernelPoint) -> KernelPoint:
-        point.slope_values = self.matrix.product(point.slopes)
-        point.gradient = self._gradient(point)
+        self._set_gradient(point, self.matrix.product(point.slopes))
         return point
+
+    def _set_gradient(self, point: KernelPoint, slope_values: np.ndarray) -> None:
+        point.slope_values = slope_values
+        point.gradient = self._gradient(point)
+        # it may be negative by round-off; a value that is not finite must not become 0
+        point.gap = 0.5 * abs(float(point.slopes @ slope_values))
 
     def _value(self, point: KernelPoint) -> float:
         return 0.5 * float(point.coefficients @ point.scores) + self.C * point.sums.value

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from ranksvm.terms.protocol import DataTerm, Term
 if TYPE_CHECKING:
     from ranksvm.terms.host import Scored
 
-__all__ = ["STEP_ERRORS", "ConstrainedObjective", "LinearObjective", "LinearPoint", "SmoothedObjective", "round_off"]
+__all__ = ["STEP_ERRORS", "ConstrainedObjective", "LinearObjective", "LinearPoint", "SmoothedObjective"]
 
 # Smoothing may cause the fraction SMOOTHING_SHARE of the allowed gap. If it causes more, and the gradient causes at
 # most REDUCE_BELOW times as much, the width is multiplied by MAX_FACTOR or less.
@@ -52,8 +52,15 @@ GOOD_ENOUGH = 0.01
 # Relative error of scores, in units of round-off, when they are interpolated between two other points.
 STEP_ERRORS = 16
 
+
+class SmoothedPoint(Point, Protocol):
+    """A point at which a loss was evaluated, maybe smoothed: ``gap`` is the gap of the problem with this loss."""
+
+    sums: LossSums
+
+
 # The points of an objective.
-PointType = TypeVar("PointType", bound=Point)
+PointType = TypeVar("PointType", bound=SmoothedPoint)
 
 
 class SmoothedObjective(Generic[PointType]):
@@ -78,14 +85,6 @@ class SmoothedObjective(Generic[PointType]):
     search_slope = 0.2
     # the part of the allowed gap that is reserved for round-off, in the unit of the objective
     reserve = 0.0
-
-    def sums(self, point: PointType) -> LossSums:
-        """Value, excess and slack of the loss at a point."""
-        raise NotImplementedError
-
-    def gap(self, point: PointType) -> float:
-        """Duality gap of the problem with the loss at its current width."""
-        raise NotImplementedError
 
     def evaluate(self, w: np.ndarray, near: PointType | None = None) -> PointType:
         """The point at w."""
@@ -121,8 +120,7 @@ class SmoothedObjective(Generic[PointType]):
 
     def certificate(self, point: PointType) -> tuple[float, float]:
         """Value and duality gap of the target problem."""
-        sums = self.sums(point)
-        return float(point.value + self.C * sums.excess), self.gap(point) + self.C * sums.slack
+        return float(point.value + self.C * point.sums.excess), point.gap + self.C * point.sums.slack
 
     def round_off(self, point: PointType, tol: float) -> float:
         """Bound on the error of the certificate by round-off; 0 if certificates do not include it.
@@ -136,15 +134,13 @@ class SmoothedObjective(Generic[PointType]):
         return False
 
     def goal(self, point: PointType, tol: float) -> float:
-        """The `gap` worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
-        slack = self.C * self.sums(point).slack
-        if self.smoothing_suffices(point, tol):
-            return self._allowed(point, tol) - slack
-        return REDUCE_BELOW * slack
+        """The gap worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
+        slack, allowed = self.C * point.sums.slack, self._allowed(point, tol)
+        return allowed - slack if slack <= SMOOTHING_SHARE * allowed else REDUCE_BELOW * slack
 
     def smoothing_suffices(self, point: PointType, tol: float) -> bool:
         """Whether the smoothing at a point is so small that the target problem can be solved to ``tol``."""
-        return self.C * self.sums(point).slack <= SMOOTHING_SHARE * self._allowed(point, tol)
+        return self.C * point.sums.slack <= SMOOTHING_SHARE * self._allowed(point, tol)
 
     def narrowed_solution(self, point: PointType) -> np.ndarray | None:
         """The solution for the current width, if the loss is quadratic for the same pairs there as at ``point``."""
@@ -162,8 +158,8 @@ class SmoothedObjective(Generic[PointType]):
         """
         if not self.reducible or self.smoothing_suffices(point, tol):
             return point, 0
-        slack, by_inverse = self.C * self.sums(point).slack, by_inverse and self.inverse_cost(point) < float("inf")
-        if self.gap(point) > (REDUCE_BELOW_BY_INVERSE if by_inverse else REDUCE_BELOW) * slack:
+        slack, by_inverse = self.C * point.sums.slack, by_inverse and self.inverse_cost(point) < float("inf")
+        if point.gap > (REDUCE_BELOW_BY_INVERSE if by_inverse else REDUCE_BELOW) * slack:
             return point, 0
         assert self.width is not None
         excess = slack / (SMOOTHING_SHARE * self._allowed(point, tol))
@@ -178,7 +174,7 @@ class SmoothedObjective(Generic[PointType]):
             if prediction is None:
                 continue
             further, n_evaluations = self.evaluate(prediction, narrower), n_evaluations + 1
-            better = self.gap(further) < self.gap(narrower)
+            better = further.gap < narrower.gap
             if better:
                 narrower, further = further, narrower
             self.release(further)
@@ -220,13 +216,24 @@ class LinearPoint:
         not w if the scores were interpolated between two other points.
     n_steps : int
         Number of times that scores were interpolated.
+    cone : SignCone, optional
+        The cone in which the weights must be.
     """
 
-    def __init__(self, w: np.ndarray, at: Term, C: float, largest: np.ndarray | None = None, n_steps: int = 0):
+    def __init__(
+        self,
+        w: np.ndarray,
+        at: Term,
+        C: float,
+        largest: np.ndarray | None = None,
+        n_steps: int = 0,
+        cone: SignCone | None = None,
+    ):
         self.w = w
         self.at = at
         self.largest = largest
         self.n_steps = n_steps
+        self.cone = cone
         self.reweight(C)
 
     def sizes(self) -> np.ndarray:
@@ -240,16 +247,21 @@ class LinearPoint:
         return np.abs(self.w) if self.largest is None else self.largest
 
     def reweight(self, C: float) -> None:
-        """Update value and gradient for another C.
+        """Update value, gradient and gap for another C.
 
         Parameters
         ----------
         C : float
             Weight of a pair.
         """
-        self.value = float(0.5 * (self.w @ self.w) + C * self.at.sums.value)
-        self.gradient = C * self.at.gradient
-        self.gradient += self.w
+        self.sums = self.at.sums
+        self.value = float(0.5 * (self.w @ self.w) + C * self.sums.value)
+        self.gradient = gradient = C * self.at.gradient
+        gradient += self.w
+        if self.cone is None:
+            self.gap = 0.5 * float(gradient.dot(gradient))
+        else:
+            self.gap = float(self.cone.gaps(self.w, gradient).sum())
 
 
 class LinearObjective(SmoothedObjective[LinearPoint]):
@@ -277,6 +289,8 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         Whether certificates (value and duality gap) include a bound on round-off, needed for results that users see;
         False for the problem on a sample.
     """
+
+    cone: SignCone | None = None
 
     def __init__(
         self,
@@ -337,16 +351,17 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
 
     def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
         """Value and gradient at w."""
-        return LinearPoint(w, self.term.evaluate(w, self.width, near.at if near else None), self.C)
+        at = self.term.evaluate(w, self.width, near.at if near else None)
+        return LinearPoint(w, at, self.C, cone=self.cone)
 
     def between(self, point: LinearPoint, trial: LinearPoint, alpha: float) -> LinearPoint:
         """The point at the position ``alpha`` on the segment between two points."""
         at = self.term.between(point.at, trial.at, alpha, self.width)
         if trial is point:
-            return LinearPoint(point.w, at, self.C, point.largest, point.n_steps)
+            return LinearPoint(point.w, at, self.C, point.largest, point.n_steps, self.cone)
         steps = 1 + max(point.n_steps, trial.n_steps)
         largest = np.maximum(point.sizes(), trial.sizes())
-        return LinearPoint(point.w + alpha * (trial.w - point.w), at, self.C, largest, steps)
+        return LinearPoint(point.w + alpha * (trial.w - point.w), at, self.C, largest, steps, self.cone)
 
     def line(self, point: LinearPoint, trial: LinearPoint) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes at positions on the segment, without reading X."""
@@ -368,26 +383,56 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         if point is not None:
             point.reweight(C)
 
-    def sums(self, point: LinearPoint) -> LossSums:
-        """Value, excess and slack of the loss at a point."""
-        return point.at.sums
-
-    def gap(self, point: LinearPoint) -> float:
-        """Duality gap ``1/2 |grad f(w)|^2`` of the problem with the loss at its current width."""
-        return 0.5 * float(self.inner(point.gradient, point.gradient))
-
-    def gap_slope(self, point: LinearPoint) -> float:
-        """The norm of the derivative of the gap with respect to the gradient, which bounds the effect of round-off."""
-        return float(np.sqrt(self.inner(point.gradient, point.gradient)))
-
     def round_off(self, point: LinearPoint, tol: float) -> float:
-        """Bound on the round-off of value and gap, from bounds on rows, weights and scores.
+        """Bound on the errors of value and duality gap, from bounds on rows, weights and scores.
+
+        The dual variables that prove the gap are C times the negative derivatives of the loss at the computed scores:
+        feasible, whatever the scores are. At the true scores, which differ from the computed ones by round-off, the gap
+        of w and these variables is ``1/2 |w - sum of alpha_ij (x_i - x_j)|^2`` plus the sum, over the pairs, of the
+        distance of the loss from its tangent. The first part equals half the squared norm of the computed gradient up
+        to the round-off of its sums; the second part is bounded for all pairs near the margin. So the gap is proven for
+        exact arithmetic.
 
         Rows are read once per data set, for the largest value of each feature. A bound that is small relative to tol
         need not be tight; otherwise another pass over the scores finds the pairs near and below the margin, which alone
         count.
+
+        Parameters
+        ----------
+        point : LinearPoint
+            The point.
+        tol : float
+            Relative gap to be reached: a bound far below it need not be tight.
+
+        Returns
+        -------
+        float
+            The bound on the error of the value, of the gap, and of both together; 0 unless ``includes_round_off``.
         """
-        return round_off(self, point, tol) if self.includes_round_off else 0.0
+        if not self.includes_round_off:
+            return 0.0
+        C, w, gradient, sizes = self.C, point.w, point.gradient, self.term.sizes()
+        value = self.certificate(point)[0]
+        weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
+        # the norm of the derivative of the gap with respect to the gradient
+        gap_slope = slope if self.cone is None else float(np.linalg.norm(self.cone.projected_gradient(w, gradient)))
+        length, span = growth(len(w) + 4), sizes.longest
+        margin_error = margin_error_bound(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
+        bound = np.inf
+        with np.errstate(over="ignore", invalid="ignore"):
+            for tight in (False, True):
+                loss = self.term.round_off(point.at, self.width, margin_error, tight)
+                off_gradient = (
+                    C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls_bound)
+                )
+                off_gradient += length * (slope + 2.0 * weights)
+                of_value = C * (loss.pulls_bound * margin_error + loss.excess_bound + loss.value) + length * weights**2
+                of_gap = (gap_slope + off_gradient) * off_gradient + length * slope * gap_slope
+                of_gap += C * (loss.excess_bound + loss.slack)
+                bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
+                if bound <= GOOD_ENOUGH * tol * value:
+                    break
+        return bound
 
     def refresh(self, point: LinearPoint, visit_pairs: bool = False) -> bool:
         """Compute the scores from w, in place, if they were interpolated between other points.
@@ -512,53 +557,6 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         return w
 
 
-def round_off(objective: LinearObjective, point: LinearPoint, tol: float) -> float:
-    """Bound on the errors of value and duality gap at a point of a `LinearObjective`.
-
-    The dual variables that prove the gap are C times the negative derivatives of the loss at the computed scores:
-    feasible, whatever the scores are. At the true scores, which differ from the computed ones by round-off, the gap of
-    w and these variables is ``1/2 |w - sum of alpha_ij (x_i - x_j)|^2`` plus the sum, over the pairs, of the distance
-    of the loss from its tangent. The first part equals half the squared norm of the computed gradient up to the
-    round-off of its sums; the second part is bounded for all pairs near the margin. So the gap is proven for exact
-    arithmetic.
-
-    Parameters
-    ----------
-    objective : LinearObjective
-        The problem.
-    point : LinearPoint
-        The point.
-    tol : float
-        Relative gap to be reached: a bound far below it need not be tight.
-
-    Returns
-    -------
-    float
-        The bound on the error of the value, of the gap, and of both together.
-    """
-    C, w, gradient, sizes = objective.C, point.w, point.gradient, objective.term.sizes()
-    value = objective.certificate(point)[0]
-    weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
-    gap_slope = objective.gap_slope(point)
-    length, span = growth(len(w) + 4), sizes.longest
-    margin_error = margin_error_bound(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
-    bound = np.inf
-    with np.errstate(over="ignore", invalid="ignore"):
-        for tight in (False, True):
-            loss = objective.term.round_off(point.at, objective.width, margin_error, tight)
-            off_gradient = (
-                C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls_bound)
-            )
-            off_gradient += length * (slope + 2.0 * weights)
-            of_value = C * (loss.pulls_bound * margin_error + loss.excess_bound + loss.value) + length * weights**2
-            of_gap = (gap_slope + off_gradient) * off_gradient + length * slope * gap_slope
-            of_gap += C * (loss.excess_bound + loss.slack)
-            bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
-            if bound <= GOOD_ENOUGH * tol * value:
-                break
-    return bound
-
-
 class ConstrainedObjective(LinearObjective):
     """`LinearObjective` over a cone: ``1/2 |w|^2 + C * loss(X w)`` with ``signs_j * w_j >= 0``.
 
@@ -595,19 +593,11 @@ class ConstrainedObjective(LinearObjective):
         cone: SignCone,
     ):
         super().__init__(term, C, width, reducible, fraction_of, includes_round_off)
-        self.cone = cone
+        self.cone: SignCone = cone
 
     def evaluate(self, w: np.ndarray, near: LinearPoint | None = None) -> LinearPoint:
         """Value and gradient at the projection of w onto the cone."""
         return super().evaluate(self.cone.project(w), near)
-
-    def gap(self, point: LinearPoint) -> float:
-        """Duality gap of the problem with the loss at its current width."""
-        return float(self.cone.gaps(point.w, point.gradient).sum())
-
-    def gap_slope(self, point: LinearPoint) -> float:
-        """The norm of the derivative of the gap with respect to the gradient."""
-        return float(np.linalg.norm(self.cone.projected_gradient(point.w, point.gradient)))
 
     def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
         return ConstrainedObjective(

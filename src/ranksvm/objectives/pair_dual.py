@@ -180,10 +180,6 @@ class PairDual:
         """Value of the primal problem at the point's weights, and how far it is above the value of the dual."""
         return point.value, point.gap
 
-    def gap(self, point: DualPoint) -> float:
-        """The duality gap."""
-        return point.gap
-
     def smoothing_suffices(self, point: DualPoint, tol: float) -> bool:
         """Return True: nothing is smoothed."""
         return True

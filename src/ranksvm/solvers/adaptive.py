@@ -126,7 +126,7 @@ def _solve_sample(
     start, sample_result = _solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted)
     monitor = Monitor(sample, max(tol, SAMPLE_TOL), SAMPLE_ITERATIONS, interrupted, "on a sample: ")
     point = monitor.evaluate(start)
-    monitor.target_gap = SAMPLE_REDUCTION**2 * sample.gap(point)
+    monitor.target_gap = SAMPLE_REDUCTION**2 * point.gap
     result, sample_result = _minimize(sample, point, sample_result, monitor)
     return objective.from_sample(sample, result.w), sample_result
 
@@ -151,7 +151,7 @@ def _minimize(
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # the objective is less smoothed now, so that gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
-        gap = objective.gap(point)
+        gap = point.gap
         if gap == 0.0:  # only less smoothing can improve it
             continue
         best_gap = min(best_gap, gap)
@@ -163,11 +163,11 @@ def _minimize(
             monitor.n_evaluations += at_zero is not None
             result = by_hessians(objective, point, monitor, at_zero, trusted=False)
             return result, SampleResult(hessians_saved_time=True)
-        n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
+        n_futile = n_futile + 1 if point.gap > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
         # solving for a step more accurately than the quadratic model approximates the objective gains nothing
-        reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
+        reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(point.gap / gap)))
     return monitor.result(point, status), SampleResult(steps.solve, tuple(steps.reductions))
 
 
@@ -199,7 +199,7 @@ class _Steps(Generic[P]):
 
     def build_at_once(self, point: P, scale: np.ndarray) -> bool:
         """Whether Hessians are expected to save time from the first step on, given the diagonal of the Hessian."""
-        log_reduction = self._log_reduction(point, self.objective.gap(point))
+        log_reduction = self._log_reduction(point, point.gap)
         cost = self.objective.first_hessian_cost + self.objective.cost_with_hessian(log_reduction)
         return cost < np.inf and self.objective.expected_products(scale, log_reduction) >= EXPECTED_SHARE * cost
 
@@ -216,7 +216,7 @@ class _Steps(Generic[P]):
             objective.inner,
             tolerance=tolerance,
             max_products=CG_PRODUCTS,
-            stop=partial(self._build_now, point, objective.gap(point)),
+            stop=partial(self._build_now, point, point.gap),
         )
         self.monitor.n_products += newton_step.n_products
         if newton_step.n_products > 0 and not newton_step.stopped:

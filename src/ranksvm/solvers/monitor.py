@@ -255,7 +255,7 @@ class Monitor(Generic[P]):
     def _status(self, point: P, value: float, gap: float) -> Status | None:
         """The reason to stop at the last recorded iterate, or None."""
         history, allowed, self._gap_with_round_off = self.history, self.tol * value, None
-        if 0.0 < self.target_gap >= self.objective.gap(point) and self.objective.smoothing_suffices(point, self.tol):
+        if 0.0 < self.target_gap >= point.gap and self.objective.smoothing_suffices(point, self.tol):
             return Status.CONVERGED
         if gap + self.objective.reserve <= allowed:
             round_off = self._include_round_off(point, gap)
@@ -275,7 +275,7 @@ class Monitor(Generic[P]):
         still = self.n_iter > 0 and abs(history.objective[-2] - value) <= ROUND_OFF * abs(value)
         self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
         self._best_gap = min(self._best_gap, gap)
-        now, self._n_still = (point.value, self.objective.gap(point)), self._n_still + 1
+        now, self._n_still = (point.value, point.gap), self._n_still + 1
         if now[0] < self._lowest[0] or now[1] < self._lowest[1]:
             self._n_still = 0
         self._lowest = min(now[0], self._lowest[0]), min(now[1], self._lowest[1])

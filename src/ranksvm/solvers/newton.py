@@ -134,7 +134,7 @@ def by_hessians(
         before, point = point, monitor.reduce_smoothing(point)
         if point is not before:  # the objective is less smoothed now, so that its curvature differs
             precondition, solved = solve, None
-        gap = objective.gap(point)
+        gap = point.gap
         if gap == 0.0:  # only less smoothing can improve it
             continue
         gradient = point.gradient
@@ -213,7 +213,7 @@ def solve_sample(
         point.w,
         point=point,
         tol=max(tol, SAMPLE_TOL),
-        target_gap=SAMPLE_REDUCTION**2 * sample.gap(point),
+        target_gap=SAMPLE_REDUCTION**2 * point.gap,
         max_iter=SAMPLE_ITERATIONS,
         interrupted=interrupted,
         label="on a sample: ",

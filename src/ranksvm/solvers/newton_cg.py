@@ -115,7 +115,7 @@ def newton_cg(
         before, point = point, monitor.reduce_smoothing(point, inverts)
         if point is not before:  # the objective is less smoothed now, so that gaps are larger
             best_gap, loosest = float("inf"), FIRST_REDUCTION
-        gap = objective.gap(point)
+        gap = point.gap
         if gap == 0.0:  # only less smoothing can improve it
             continue
         best_gap = min(best_gap, gap)
@@ -160,10 +160,10 @@ def newton_cg(
         stopped = newton_step.stopped
         monitor.n_products += newton_step.n_products
         point, _ = take_step(objective, point, newton_step.step, monitor)
-        n_futile = n_futile + 1 if objective.gap(point) > best_gap else 0
+        n_futile = n_futile + 1 if point.gap > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
-        reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(objective.gap(point) / gap)))
+        reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(point.gap / gap)))
     return monitor.result(point, status)
 
 

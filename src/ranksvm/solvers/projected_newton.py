@@ -86,13 +86,13 @@ def projected_newton(
     reduction = 1.0
     while (status := monitor.record(point)) is None:
         point = monitor.reduce_smoothing(point)
-        gap = objective.gap(point)
+        gap = point.gap
         if gap == 0.0:  # only less smoothing can improve it
             continue
         goal = float(np.sqrt(objective.goal(point, tol) / gap))
         step = steps.step(point, gap, max(min(FIRST_REDUCTION, NEXT_REDUCTION * reduction), 0.5 * goal), reduction)
         point, _ = take_step(objective, point, step, monitor)
-        reduction = float(np.sqrt(objective.gap(point) / gap))
+        reduction = float(np.sqrt(point.gap / gap))
     return monitor.result(point, status)
 
 

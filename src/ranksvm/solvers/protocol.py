@@ -25,11 +25,24 @@ __all__ = [
 
 
 class Point(Protocol):
-    """A point at which an objective was evaluated."""
+    """A point at which an objective was evaluated.
+
+    Attributes
+    ----------
+    w : ndarray of float64
+        The vector.
+    value : float
+        The objective there.
+    gradient : ndarray of float64
+        Its gradient.
+    gap : float
+        Duality gap: a bound on how far the value is above the optimum.
+    """
 
     w: np.ndarray
     value: float
     gradient: np.ndarray
+    gap: float
 
 
 # The points of an objective: only the objective that made a point knows what else it has.
@@ -62,9 +75,6 @@ class Objective(Protocol[P]):
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two vectors."""
 
-    def gap(self, point: P) -> float:
-        """Duality gap at a point: a bound on how far its value is above the optimum."""
-
     def certificate(self, point: P) -> tuple[float, float]:
         """Value and duality gap at a point, for the target problem, which the objective may smooth."""
 
@@ -78,7 +88,7 @@ class Objective(Protocol[P]):
         """
 
     def goal(self, point: P, tol: float) -> float:
-        """The `gap` to reach with the current smoothing.
+        """The gap of a point to reach with the current smoothing.
 
         If the smoothing suffices, the certificate meets ``tol`` at this gap; otherwise the smoothing is reduced there.
         """
@@ -263,9 +273,6 @@ class DualObjective(Protocol[D_contra]):
 
     def certificate(self, point: D_contra) -> tuple[float, float]:
         """Value of the primal problem, and the duality gap."""
-
-    def gap(self, point: D_contra) -> float:
-        """The duality gap."""
 
     def round_off(self, point: D_contra, tol: float) -> float:
         """Bound on the error of the certificate by round-off."""

@@ -93,7 +93,7 @@ def tron(
             objective.reweight(C, point)
         if not stages:
             point = monitor.reduce_smoothing(point)
-            if objective.gap(point) == 0.0:  # only less smoothing can improve it
+            if point.gap == 0.0:  # only less smoothing can improve it
                 continue
         if radius is None:
             # One norm for the whole stage: if it changed with the violating pairs, so would the meaning of the radius.
@@ -127,7 +127,7 @@ def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
 def _nearly_solved(objective: DiagonalObjective[P], point: P, C: float) -> bool:
     """Switch the objective to a smaller C; return whether a point is good enough for it."""
     objective.reweight(C, point)
-    return objective.gap(point) <= STAGE_TOL * point.value
+    return point.gap <= STAGE_TOL * point.value
 
 
 def _take(

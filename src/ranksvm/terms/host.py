@@ -20,8 +20,7 @@ from ranksvm.data.queries import query_ranges
 from ranksvm.losses import SquaredHinge
 from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.protocol import LossSums, PairwiseLoss, QueryOperator
-from ranksvm.losses.round_off import LossRoundOff
-from ranksvm.terms.protocol import Sizes
+from ranksvm.losses.round_off import LossRoundOff, Sizes
 
 __all__ = ["ThreadedPoint", "ThreadedTerm", "worth_threads"]
 

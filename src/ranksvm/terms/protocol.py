@@ -1,66 +1,13 @@
 """The interface of data terms: the loss over rows in any backend, as a function of variables on the host."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
-from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.losses.round_off import LossRoundOff, Sizes
 
-__all__ = ["DataTerm", "Sizes", "Term"]
-
-
-class Sizes(NamedTuple):
-    """Magnitudes that bound the round-off of products with the rows.
-
-    Attributes
-    ----------
-    largest : ndarray of float64, shape (n_variables,)
-        A bound on the absolute values of each column.
-    entries : int
-        Maximum number of products that are added up for a score.
-    additions : int
-        Maximum number of additions that the summand of one row goes through in a gradient.
-    """
-
-    largest: np.ndarray
-    entries: int
-    additions: int
-
-    @property
-    def longest(self) -> float:
-        """Bound on the norm of a row: the norm of the largest values, as many as a row has entries."""
-        return float(np.sqrt(_sum_of_largest(self.largest**2, self.entries)))
-
-    def score(self, weights: np.ndarray) -> float:
-        """Bound on the sum of the absolute values of the products that add up to a row's score.
-
-        Parameters
-        ----------
-        weights : ndarray of float64, shape (n_variables,)
-            Absolute weights.
-
-        Returns
-        -------
-        float
-            The bound for every row.
-        """
-        return _sum_of_largest(self.largest * weights, self.entries)
-
-    def plus(self, more: "Sizes") -> "Sizes":
-        """The sizes of both sets of rows together."""
-        largest = np.maximum(self.largest, more.largest)
-        return Sizes(largest, max(self.entries, more.entries), self.additions + more.additions)
-
-
-def _sum_of_largest(values: np.ndarray, count: int) -> float:
-    """Sum of the ``count`` largest of some nonnegative values."""
-    if count < len(values):
-        # if there are few rows, most of many columns are empty: the partition below skips their zeros
-        values = values[values != 0.0]  # NaN stays
-    if count < len(values):
-        values = np.partition(values, len(values) - count)[len(values) - count :]
-    return float(values.sum())
+__all__ = ["DataTerm", "Term"]
 
 
 class Term(Protocol):

@@ -10,13 +10,12 @@ import numpy as np
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
 from ranksvm.losses import ShiftedHuberHinge
-from ranksvm.losses.round_off import OPERATIONS, UNIT, growth, margin_error_bound
+from ranksvm.losses.round_off import OPERATIONS, UNIT, Sizes, growth, margin_error_bound
 from ranksvm.objectives.linear import STEP_ERRORS, LinearObjective
 from ranksvm.objectives.low_rank.singular_values import LowRank, soft_threshold
 from ranksvm.solvers import SolverResult
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedTerm
-from ranksvm.terms.protocol import Sizes
 
 __all__ = ["NuclearNormObjective", "NuclearNormPoint", "required_bytes"]
 

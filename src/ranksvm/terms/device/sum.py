@@ -7,10 +7,9 @@ import numpy as np
 
 from ranksvm._util.threads import parallel_map
 from ranksvm.losses.protocol import LossSums
-from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.losses.round_off import LossRoundOff, Sizes
 from ranksvm.terms.device.term import DevicePoint, DeviceTerm
 from ranksvm.terms.parts.tree_sum import tree_sum
-from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicesPoint", "DevicesTerm"]
 

@@ -16,7 +16,7 @@ from ranksvm.device.protocol import Argument, Device, DeviceArray, Variant
 from ranksvm.exceptions import OptionError
 from ranksvm.losses.margin_loss import MarginLoss
 from ranksvm.losses.protocol import LossSums, PairwiseLoss
-from ranksvm.losses.round_off import LossRoundOff, SumLengths
+from ranksvm.losses.round_off import LossRoundOff, Sizes, SumLengths
 from ranksvm.terms.device.dense_pass import LOSS_COLUMNS
 from ranksvm.terms.device.layout import layout_of_rows, layout_on
 from ranksvm.terms.device.long_queries import LongPoint, is_long
@@ -24,7 +24,6 @@ from ranksvm.terms.device.pairs import DeviceOrder, order_on_device
 from ranksvm.terms.device.rows import DenseRows, DeviceDesign, StreamedRows
 from ranksvm.terms.device.sparse_rows import SparseRows
 from ranksvm.terms.host import DIAGONAL_ROWS, SEED
-from ranksvm.terms.protocol import Sizes
 
 __all__ = ["DevicePoint", "DeviceSample", "DeviceTerm"]
 

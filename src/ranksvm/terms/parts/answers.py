@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 
 from ranksvm.losses.protocol import LossSums
-from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.losses.round_off import LossRoundOff, Sizes
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.backend import Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
-from ranksvm.terms.protocol import Sizes, Term
+from ranksvm.terms.protocol import Term
 
 __all__ = ["Evaluation", "PartJob", "add", "answer", "part_info"]
 

@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ranksvm.losses import LossSpec
-from ranksvm.losses.round_off import LossRoundOff
+from ranksvm.losses.round_off import LossRoundOff, Sizes
 from ranksvm.terms.hessian_cost import MAX_VARIABLES
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 from ranksvm.terms.parts.answers import Evaluation, PartJob
 from ranksvm.terms.parts.backend import Backend, Call, Job, PartInfo, PointAt
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
-from ranksvm.terms.protocol import Sizes
 
 __all__ = ["PartitionedPoint", "PartitionedTerm"]
 
