@@ -2,7 +2,7 @@
 
 import pytest
 
-from ranksvm._util import memory
+from ranksvm._util import checks, memory
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from ranksvm._util import memory
     ],
 )
 def test_limits(limit, expected):
-    assert memory.memory_complaint(limit) is None
+    assert checks.memory_limit(limit) is None
     assert memory.memory_bytes(limit) == expected
 
 
@@ -29,11 +29,11 @@ def test_limits(limit, expected):
     "limit", ["", "GB", "4 GB free", "-4GB", "4iB", "1e9GB", "0GB", 0, -1, 0.5, True, float("inf"), b"4GB"]
 )
 def test_what_is_no_limit(limit):
-    assert "must be None, a positive number of bytes" in memory.memory_complaint(limit)
+    assert "must be None, a positive number of bytes" in checks.memory_limit(limit)
 
 
 def test_half_of_what_is_free():
-    assert memory.memory_complaint(None) is None
+    assert checks.memory_limit(None) is None
     assert 0 < memory.memory_bytes(None) < 2**50
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
-from ranksvm import KernelRankSVMCV, RankSVM, RankSVMCV, make_ranking
+from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, RankSVMCV, make_ranking
 from ranksvm._util.verbosity import LiveLine, Steps, steps_of
 
 CS = [0.01, 0.1, 1.0]
@@ -57,6 +57,13 @@ def test_a_line_for_every_fit_and_iterations_from_2(data, capsys, estimator, n_f
 def test_one_fit_shows_its_iterations(data, capsys):
     RankSVM(verbose=1).fit(data.X, data.y, qid=data.qid)
     assert "iteration 1: objective" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("no_handlers")
+@pytest.mark.parametrize("model", [RankSVM, KernelRankSVM])
+def test_one_fit_shows_the_choice_of_its_device(data, capsys, model):
+    model(device="auto", verbose=1).fit(data.X, data.y, qid=data.qid)
+    assert "device='auto': " in capsys.readouterr().err
 
 
 def test_a_configured_log_gets_the_same_and_is_left_as_it_was(data, caplog):

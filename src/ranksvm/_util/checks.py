@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 import numpy as np
 
+from ranksvm._util.memory import MEMORY, memory_bytes
 from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, Range, parameters_of
 from ranksvm._util.types import ArrayLike, CSRMatrix, Features, SparseMatrix
 from ranksvm.exceptions import DataError, OptionError
@@ -122,6 +123,18 @@ def seed(value: object) -> str | None:
     if generator or (is_integer(value, 0) and int(value) < 2**32):
         return None
     return f"must be None, a whole number or a numpy.random.RandomState, got {value!r}"
+
+
+def memory_limit(value: object) -> str | None:
+    """The error message for a value that must be a memory limit, as `memory_bytes` takes it; None if it is valid."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if MEMORY.fullmatch(value.strip()) and memory_bytes(value) > 0:
+            return None
+    elif _is_finite(value) and value >= 1:
+        return None
+    return f"must be None, a positive number of bytes, or text such as '4GB' or '500MB', got {value!r}"
 
 
 def one_of(value: object, names: Iterable[str]) -> str | None:

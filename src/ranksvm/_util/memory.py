@@ -5,7 +5,6 @@ import os
 import re
 from pathlib import Path
 
-from ranksvm._util import checks
 from ranksvm._util.types import MemoryLimit
 from ranksvm.exceptions import OptionError
 
@@ -19,19 +18,8 @@ STATM = Path("/proc/self/statm")
 # Folder of the files with the memory limit and the used memory of a container, if there is one.
 CGROUP = Path("/sys/fs/cgroup")
 
-_MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
-
-
-def memory_complaint(limit: MemoryLimit) -> str | None:
-    """The error message for a memory limit; None if it is valid."""
-    if limit is None:
-        return None
-    if isinstance(limit, str):
-        if _MEMORY.fullmatch(limit.strip()) and memory_bytes(limit) > 0:
-            return None
-    elif checks.positive(limit) is None and limit >= 1:
-        return None
-    return f"must be None, a positive number of bytes, or text such as '4GB' or '500MB', got {limit!r}"
+# A memory limit as text.
+MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
 
 
 def memory_bytes(limit: MemoryLimit) -> int:
@@ -43,7 +31,7 @@ def memory_bytes(limit: MemoryLimit) -> int:
         return int(FREE_SHARE * free_memory())
     if not isinstance(limit, str):
         return int(limit)
-    match = _MEMORY.fullmatch(limit.strip())
+    match = MEMORY.fullmatch(limit.strip())
     assert match is not None, limit
     exponent = "kmgt".index(match[2].lower()) + 1 if match[2] else 0
     return int(float(match[1]) * (1024 if match[3] else 1000) ** exponent)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.memory import memory_bytes, memory_complaint
+from ranksvm._util import checks
+from ranksvm._util.memory import memory_bytes
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread, parallel_map
 from ranksvm._util.types import MatrixLike, MemoryLimit
 from ranksvm.analysis.explanations import last_step_input
@@ -194,8 +195,7 @@ def dual_spectra(
     ((20,), True)
     """
     energy, tol = checked_energy(energy), checked_tol(tol)
-    if error := memory_complaint(memory_limit):
-        raise OptionError(f"memory_limit {error}.")
+    checks.check(memory_limit=checks.memory_limit(memory_limit))
     n_threads = effective_n_jobs(n_jobs)
     if hasattr(dual, "shape") or not (hasattr(dual, "__len__") and hasattr(dual, "__getitem__")):
         raise OptionError(f"dual must be a sequence of blocks, such as ranker.dual_coef(X, y, qid), got {dual!r}.")

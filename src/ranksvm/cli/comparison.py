@@ -431,10 +431,10 @@ class Comparison:
 
 def tell_cost(comparison: Comparison, data: TrainingData, options: dict[str, Any], progress: Progress) -> None:
     """Say how many fits are coming, and warn of kernel matrices that do not fit into memory."""
-    from ranksvm._util.checks import check
-    from ranksvm._util.memory import in_words as size_in_words, memory_bytes, memory_complaint
+    from ranksvm._util import checks
+    from ranksvm._util.memory import in_words as size_in_words, memory_bytes
 
-    check(memory_limit=memory_complaint(options["memory_limit"]))
+    checks.check(memory_limit=checks.memory_limit(options["memory_limit"]))
     costly = [settings for settings in comparison.combinations if not is_linear(settings)]
     if not costly:
         return

@@ -300,12 +300,12 @@ class DataInFile:
 def _large_data(path: Path, options: dict[str, Any]) -> bool:
     """Whether a file may be too large to fit a linear or additive model to it in memory."""
     from ranksvm._util import checks
-    from ranksvm._util.memory import memory_bytes, memory_complaint
+    from ranksvm._util.memory import memory_bytes
     from ranksvm.datasets.cache.conversion import memory_to_read
     from ranksvm.datasets.file_data import in_file
 
     limit = options["memory_limit"]
-    checks.check(memory_limit=memory_complaint(limit))
+    checks.check(memory_limit=checks.memory_limit(limit))
     if path == STDIN or not path.is_file() or options["kernel"] or options["low_rank"]:
         return False
     if _is_cache(path):

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from ranksvm._util import checks
-from ranksvm._util.memory import memory_complaint
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.backend import DaskBackend, check_devices
@@ -206,7 +205,7 @@ class DaskRanker(BaseEstimator):
                 "--memory-limit), or add workers. It applies only to solver='dual', which gathers the rows."
             )
         checks.check(
-            memory_limit=memory_complaint(self.memory_limit),
+            memory_limit=checks.memory_limit(self.memory_limit),
             device=device_complaint(self.device),
             timeout=checks.positive(self.timeout),
             n_partitions=None if self.n_partitions is None else checks.count(self.n_partitions),

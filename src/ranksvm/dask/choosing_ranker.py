@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.types import Splits
-from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.backend import ATTEMPTS
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster, LostError
@@ -184,7 +183,7 @@ class DaskChoosingRanker(DaskRanker):
         training.check_pairs(self.pair_selection, self.pair_weighting)
         patience = checked_patience(self.early_stopping_rounds, eval_set)
         metrics = metrics_of_sets(eval_metric, eval_at, metric)
-        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+        with all_or_nothing(self, self.verbose, iterations_from=2):
             cluster = self._cluster()
             inputs = self._training_inputs(cluster, training)
             self.censored_ = event is not None

@@ -5,7 +5,6 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from ranksvm._util.verbosity import verbosity
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, scoring_function
@@ -120,7 +119,7 @@ class DaskSingleRanker(DaskRanker):
         training.check_pairs(self.pair_selection, self.pair_weighting)
         self._check_options()
         metrics = metrics_of_sets(eval_metric, eval_at)
-        with all_or_nothing(self), verbosity(self.verbose):
+        with all_or_nothing(self, self.verbose):
             cluster = self._cluster()
             inputs = self._training_inputs(cluster, training)
             self.censored_ = event is not None

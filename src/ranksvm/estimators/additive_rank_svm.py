@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_integer
-from ranksvm._util.verbosity import verbosity
 from ranksvm.additive import AdditiveFunction
 from ranksvm.estimators.additive_path import AdditivePath, additive_path
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
@@ -303,7 +302,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
                 "interactions='auto' chooses their number on validation data: give eval_set=[(X, y)], or use "
                 "AdditiveRankSVMCV."
             )
-        with all_or_nothing(self):
+        with all_or_nothing(self, self.verbose):
             training = TrainingArguments(
                 X,
                 y,
@@ -331,7 +330,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
             start = None
             if self.warm_start and hasattr(self, "shape_values_"):
                 start = problem.start_from(self._function())
-            with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
                 if is_integer(self.interactions) and self.interactions == 0:
                     result = problem.solve(float(self.C), start, interrupted)
                     self.candidate_bounds_ = self.interaction_bounds_ = None

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs, one_blas_thread
 from ranksvm._util.types import Features, MatrixLike, RandomState
-from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.data.scores import linear_scores
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
@@ -287,7 +286,7 @@ class FactorizedRankSVM(LowRankRanker):
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind), random_state=checks.seed)
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
-        with all_or_nothing(self):
+        with all_or_nothing(self, self.verbose):
             data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
             sets = read_evaluation_sets(
                 self,
@@ -339,7 +338,7 @@ class FactorizedRankSVM(LowRankRanker):
     def _learn(self, dual: FactorizedDual, rounds: EvaluationRounds) -> EpochResult:
         """Run the epochs; the dual ends at the last epoch, or at the best one with early stopping."""
         n_threads = effective_n_jobs(self.n_jobs)
-        with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+        with interruptible_if(self.keep_on_interrupt) as interrupted:
             result = minimize_in_epochs(
                 dual,
                 tol=self.tol,

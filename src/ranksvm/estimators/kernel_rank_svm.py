@@ -6,7 +6,6 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from ranksvm._util.types import RandomState
-from ranksvm._util.verbosity import verbosity
 from ranksvm.estimators.base.arguments import (
     EvalFeatures,
     EvalSets,
@@ -318,7 +317,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._kernel_options()
-        with all_or_nothing(self), verbosity(self.verbose):
+        with all_or_nothing(self, self.verbose):
             training = read_training_data(
                 self,
                 TrainingArguments(

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.lazy import first_import
-from ranksvm._util.verbosity import verbosity
 from ranksvm.estimators.base.arguments import (
     EvalFeatures,
     EvalSets,
@@ -366,7 +365,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = linear_options(self)
-        with all_or_nothing(self):
+        with all_or_nothing(self, self.verbose):
             training = TrainingArguments(
                 X,
                 y,
@@ -392,7 +391,7 @@ class RankSVMCore(DualMixin, LinearRanker):
             start = None
             if self.warm_start and hasattr(self, "coef_"):
                 start = problem.start_from(self.coef_, self.pair_alpha_)
-            with verbosity(self.verbose), interruptible_if(self.keep_on_interrupt) as interrupted:
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
                 result = problem.solve(float(self.C), start, interrupted)
             self.coef_ = np.array(result.w)
             self.monotone_ = problem.signs

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm._util import checks
-from ranksvm._util.memory import check_fits, memory_complaint
+from ranksvm._util.memory import check_fits
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import Features, MatrixLike
-from ranksvm._util.verbosity import verbosity
 from ranksvm.data import ComparablePairs, PairBlocks, Queries, as_design_matrix
 from ranksvm.estimators.base.arguments import EvalFeatures, EvalSets, ForEachSet, MetricsLike, Names
 from ranksvm.estimators.base.inputs import read_evaluation_sets
@@ -283,11 +282,11 @@ class RegularizedRankSVM(LowRankRanker):
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters(
-            self._model_kind, hyper_parameters(self, self._model_kind), memory_limit=memory_complaint
+            self._model_kind, hyper_parameters(self, self._model_kind), memory_limit=checks.memory_limit
         )
         if self.learning_rate != "auto" and self.solver != "alternating":
             raise OptionError("learning_rate is the step of solver='alternating': choose that one, or leave 'auto'.")
-        with all_or_nothing(self):
+        with all_or_nothing(self, self.verbose):
             data = self._training_set(TrainingArguments(X, y, qid=qid, group=group))
             sets = read_evaluation_sets(
                 self,
@@ -306,11 +305,7 @@ class RegularizedRankSVM(LowRankRanker):
             )
             C, gamma, lam = float(self.C), float(self.gamma), float(self.lam)
             problem = (as_design_matrix(data.X), data.pairs, blocks, C, gamma, lam)
-            with (
-                verbosity(self.verbose),
-                interruptible_if(self.keep_on_interrupt) as interrupted,
-                one_blas_thread(),
-            ):
+            with interruptible_if(self.keep_on_interrupt) as interrupted, one_blas_thread():
                 options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "interrupted": interrupted}
                 if self.solver == "alternating":
                     length = None if isinstance(self.learning_rate, str) else float(self.learning_rate)

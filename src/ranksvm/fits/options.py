@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.checks import is_integer
-from ranksvm._util.memory import memory_complaint
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit
 from ranksvm.device.names import device_complaint
@@ -94,7 +93,7 @@ class FitOptions:
             When a hyper-parameter is invalid.
         """
         checks.check_parameters(
-            cls.model, values, loss=_loss_error, device=device_complaint, memory_limit=memory_complaint, **others
+            cls.model, values, loss=_loss_error, device=device_complaint, memory_limit=checks.memory_limit, **others
         )
         loss, n_threads = loss_of(values["loss"], values["huber_width"]), effective_n_jobs(values["n_jobs"])
         given = {field.name: values[field.name] for field in fields(cls) if field.name in values}

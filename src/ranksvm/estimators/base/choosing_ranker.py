@@ -15,7 +15,7 @@ from ranksvm._util import checks
 from ranksvm._util.text import power
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import MemoryLimit, Splits
-from ranksvm._util.verbosity import Steps, verbosity
+from ranksvm._util.verbosity import Steps
 from ranksvm.data import Queries, TwoBlocks, validation
 from ranksvm.data.censoring import strata_or_rows
 from ranksvm.datasets.cache.rows import FileRows
@@ -247,7 +247,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         if called and eval_set is None:
             raise OptionError("callbacks follow the solutions along C on validation data: give eval_set=[(X, y)].")
         options = self._options()
-        with all_or_nothing(self), verbosity(self.verbose, iterations_from=2):
+        with all_or_nothing(self, self.verbose, iterations_from=2):
             training = TrainingArguments(
                 X,
                 y,

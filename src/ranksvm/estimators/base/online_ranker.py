@@ -15,7 +15,7 @@ from ranksvm._util import checks
 from ranksvm._util.checks import is_sparse, n_rows_of
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, RandomState
-from ranksvm._util.verbosity import PASSING, verbosity
+from ranksvm._util.verbosity import PASSING
 from ranksvm.data import Queries, as_design_matrix, frames
 from ranksvm.data.design_matrix import DesignMatrix, RowProducts, csr_arrays
 from ranksvm.data.numeric_column import checked_weights
@@ -158,7 +158,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         self._check_options()
         patience, called = checked_patience(self.early_stopping_rounds, eval_set), checked_callbacks(callbacks)
-        with all_or_nothing(self), verbosity(self.verbose):
+        with all_or_nothing(self, self.verbose):
             self._check_labels(X, y)
             training = read_training_data(
                 self, TrainingArguments(X, y, qid, group, query_weight=query_weight, propensity=propensity)

@@ -1,7 +1,7 @@
 """Base of all rankers, which does without scikit-learn (only the estimators import it); their validated options."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -12,6 +12,7 @@ from ranksvm._util.parameters import parameters_of
 from ranksvm._util.tables import facts_html
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import DataFrame, MatrixLike, PathLike
+from ranksvm._util.verbosity import verbosity
 from ranksvm.data import Preferences, Queries, frames, validation
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.datasets.file_data import TextFeatures
@@ -42,14 +43,14 @@ SCORE_METRIC = DEFAULT_METRIC
 
 
 @contextmanager
-def all_or_nothing(estimator: object) -> Iterator[None]:
+def all_or_nothing(estimator: object, verbose: int = 0, iterations_from: int = 1) -> Iterator[None]:
     """Restore an estimator if the fit in the ``with`` block fails, so that old and new attributes are not mixed.
 
-    Overflow in the fit is refused (`overflow_refused`).
+    Overflow in the fit is refused (`overflow_refused`), and its log is shown if ``verbose`` (`verbosity`).
     """
     before = dict(vars(estimator))
     try:
-        with overflow_refused():
+        with overflow_refused(), verbosity(verbose, iterations_from) if verbose else nullcontext():
             yield
     except BaseException:
         vars(estimator).clear()
