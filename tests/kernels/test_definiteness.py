@@ -5,12 +5,10 @@ import pytest
 
 from ranksvm.exceptions import DataError
 from ranksvm.kernels import (
-    KERNELS,
     check_definite,
     check_precomputed,
     kernel_matrix,
     kernel_named,
-    may_be_indefinite,
     precomputed_matrix,
 )
 
@@ -25,14 +23,6 @@ def documents(n_rows, n_features=5, seed=0):
 def K():
     X = documents(1100)
     return kernel_named("rbf", gamma=0.1).block(X, X)
-
-
-def test_only_some_kernels_need_a_check():
-    for name in KERNELS:
-        assert not may_be_indefinite(kernel_named(name, gamma=0.5, degree=3, coef0=0.0))
-    assert may_be_indefinite(kernel_named("poly", coef0=-1.0))
-    assert may_be_indefinite(kernel_named("poly", degree=1.5))
-    assert may_be_indefinite(kernel_named(lambda A, B: A @ B.T))
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])

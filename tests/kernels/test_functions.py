@@ -112,3 +112,11 @@ def test_values_that_are_not_finite_are_refused():
         kernel_named("poly", degree=3).diagonal(X * 1e120)
     with pytest.raises(DataError, match="kernel 'callable' is NaN"):
         kernel_named(lambda A, B: np.log(A @ B.T)).block(X, X)
+
+
+def test_only_some_kernels_may_be_indefinite():
+    for name in KERNELS:
+        assert not kernel_named(name, gamma=0.5, degree=3, coef0=0.0).may_be_indefinite
+    assert kernel_named("poly", coef0=-1.0).may_be_indefinite
+    assert kernel_named("poly", degree=1.5).may_be_indefinite
+    assert kernel_named(lambda A, B: A @ B.T).may_be_indefinite

@@ -37,7 +37,6 @@ from ranksvm.kernels import (
     check_precomputed,
     choose_landmarks,
     kernel_matrix,
-    may_be_indefinite,
     precomputed_matrix,
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
@@ -230,7 +229,7 @@ class KernelProblem(RankSVMProblem):
             matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
         else:
             matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **how)
-        if self.kernel is None or may_be_indefinite(self.kernel):
+        if self.kernel is None or self.kernel.may_be_indefinite:
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
         read = matrix.product_bytes / 1e6

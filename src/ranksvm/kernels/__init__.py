@@ -1,6 +1,6 @@
 """Mercer kernels, the matrix of kernel values of all pairs of documents, and features that approximate it."""
 
-from ranksvm.kernels.definiteness import check_definite, check_precomputed, may_be_indefinite
+from ranksvm.kernels.definiteness import check_definite, check_precomputed
 from ranksvm.kernels.features import FOURIER_KERNELS, FeatureMap, FourierFeatures, NystroemFeatures, whitening
 from ranksvm.kernels.functions import KERNELS, Kernel, kernel_named
 from ranksvm.kernels.landmarks import LANDMARK_METHODS, choose_landmarks
@@ -20,7 +20,6 @@ __all__ = [
     "choose_landmarks",
     "kernel_matrix",
     "kernel_named",
-    "may_be_indefinite",
     "precomputed_matrix",
     "whitening",
 ]

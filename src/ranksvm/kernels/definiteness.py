@@ -5,11 +5,10 @@ import scipy.linalg
 
 from ranksvm._util.threads import one_blas_thread, parallel_map
 from ranksvm.exceptions import DataError
-from ranksvm.kernels.functions import Kernel
 from ranksvm.kernels.matrix import KernelMatrix
 from ranksvm.kernels.tiles import ROUND_OFF
 
-__all__ = ["check_definite", "check_precomputed", "may_be_indefinite"]
+__all__ = ["check_definite", "check_precomputed"]
 
 # Number of rows of the random submatrix of Q whose eigenvalues are computed, and number of steps of Lanczos' method.
 SAMPLE_ROWS = 500
@@ -19,25 +18,6 @@ LANCZOS_STEPS = 15
 EIGENVALUE_ROUND_OFF = 8 * 2.0**-24
 # Number of rows and of columns of a submatrix that is compared with its mirror image at a time.
 TILE = 512
-
-
-def may_be_indefinite(kernel: Kernel) -> bool:
-    """Whether a kernel is not known to be positive semi-definite.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-
-    Returns
-    -------
-    bool
-        True for a callable, and for a polynomial kernel with a negative parameter or a degree that is not an integer.
-    """
-    if kernel.name != "poly":
-        return kernel.name == "callable"
-    degree = kernel.parameters["degree"]
-    return min(kernel.parameters.values()) < 0.0 or degree != int(degree)
 
 
 def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:

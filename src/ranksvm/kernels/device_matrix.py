@@ -10,10 +10,9 @@ from ranksvm.device.launcher import LANES
 from ranksvm.device.protocol import StoredArray
 from ranksvm.exceptions import DeviceMemoryError
 from ranksvm.kernels.device_values import BlockSource, DocumentValues, GivenValues, kernel_launcher
-from ranksvm.kernels.functions import Kernel
+from ranksvm.kernels.functions import Kernel, KernelValues
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
-from ranksvm.kernels.measured_products import MeasuredProducts
-from ranksvm.kernels.tiles import HEIGHT, KernelValues, Tiles, ValueSource
+from ranksvm.kernels.tiles import HEIGHT, MeasuredProducts, Tiles, ValueSource
 
 __all__ = ["DeviceKernelMatrix", "DeviceLinearMatrix", "device_matrix"]
 

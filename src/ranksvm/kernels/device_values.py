@@ -15,8 +15,7 @@ from ranksvm.device.protocol import Argument
 from ranksvm.exceptions import DeviceMemoryError, OptionError
 from ranksvm.kernels.expansions import Basis, Expansion, KernelsOf, LinearFunction, ScoringFunction
 from ranksvm.kernels.features import FeatureMap, FourierFeatures, NystroemFeatures
-from ranksvm.kernels.functions import Kernel
-from ranksvm.kernels.tiles import KernelValues
+from ranksvm.kernels.functions import Kernel, KernelValues
 
 __all__ = ["BlockSource", "DocumentValues", "GivenValues", "basis_on", "features_on", "kernel_launcher", "scores_on"]
 

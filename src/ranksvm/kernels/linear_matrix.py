@@ -6,8 +6,8 @@ from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import as_design_matrix, stored_bytes
 from ranksvm.device.protocol import StoredArray
-from ranksvm.kernels.functions import kernel_named
-from ranksvm.kernels.tiles import KernelValues, Tiles
+from ranksvm.kernels.functions import KernelValues, kernel_named
+from ranksvm.kernels.tiles import Tiles
 from ranksvm.losses.round_off import growth
 
 __all__ = ["LinearKernelMatrix"]

@@ -7,10 +7,9 @@ import numpy as np
 from ranksvm._util.types import Features
 from ranksvm.device import Device
 from ranksvm.device.protocol import StoredArray
-from ranksvm.kernels.functions import Kernel, refuse_infinite
+from ranksvm.kernels.functions import Kernel, KernelValues, refuse_infinite
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.kernels.packed_matrix import PackedKernelMatrix
-from ranksvm.kernels.tiles import KernelValues
 
 __all__ = ["KernelMatrix", "kernel_matrix", "precomputed_matrix"]
 

@@ -7,8 +7,7 @@ import numpy as np
 import ranksvm._compiled.kernel as compiled
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.exceptions import OptionError
-from ranksvm.kernels.measured_products import MeasuredProducts
-from ranksvm.kernels.tiles import HEIGHT, Tiles, ValueSource
+from ranksvm.kernels.tiles import HEIGHT, MeasuredProducts, Tiles, ValueSource
 
 __all__ = ["PackedKernelMatrix"]
 

@@ -1,19 +1,17 @@
-"""Values of a kernel matrix tile by tile: computed in float64, checked, rounded once."""
+"""Values of a kernel matrix tile by tile: computed in float64, checked, rounded once; errors of products with them."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from ranksvm._compiled.linear import all_finite
-from ranksvm._util.checks import is_sparse
 from ranksvm._util.threads import one_blas_thread, parallel_map
-from ranksvm._util.types import Features
+from ranksvm.device.protocol import StoredArray
 from ranksvm.exceptions import DataError
-from ranksvm.kernels.functions import Documents, Kernel
+from ranksvm.losses.round_off import growth
 
-__all__ = ["HEIGHT", "KernelValues", "Tiles", "ValueSource"]
+__all__ = ["HEIGHT", "MeasuredProducts", "Tiles", "ValueSource"]
 
 Task = TypeVar("Task")
 
@@ -21,14 +19,20 @@ Task = TypeVar("Task")
 # values). The squares on the diagonal are stored completely, which costs a share HEIGHT / n_rows of the memory and of
 # the time of a product.
 HEIGHT = 64
-# Sparse documents are converted to dense ones, tile by tile, if they store a larger share of their values than this.
-# Measured with 46 to 1,000 features: sparse products are faster up to shares of 0.05 to 0.1, and so are sparse
-# distances |x - z|_1.
-DENSE_SHARE = 0.07
-DIAGONAL_ROWS = 1024
 # Values count as equal if they differ by less than this, relative to the largest one: sums in float32 differ by as
 # much.
 ROUND_OFF = 1e-5
+# Number of columns from which the effect of rounding on a quadratic form is estimated, to a few per cent.
+SAMPLED_COLUMNS = 32
+# If there are at most MEASURED_ROWS rows, the error of a product is measured in all of its entries, otherwise in
+# DRAWN_COLUMNS random ones. Each entry takes one column of Q, recomputed in float64 (for 8,000 rows, the columns have
+# 1/62 as many values as a triangle of Q). If the entries are random, the largest error is multiplied by MARGIN, and
+# DEVIATIONS standard errors are added to the mean error.
+MEASURED_ROWS, DRAWN_COLUMNS, MARGIN, DEVIATIONS = 256, 64, 3.0, 4.0
+# A thread recomputes these columns for this number of rows at a time, if the tiles of the matrix are as wide.
+MEASURED_HEIGHT = 512
+# Number of additions that a term goes through in NumPy's pairwise summation, which starts from blocks of 128.
+EXACT_TERMS = 60
 
 
 class ValueSource(Protocol):
@@ -63,49 +67,6 @@ class ValueSource(Protocol):
 
     def value_error(self) -> float:
         """Bound on the round-off of a value."""
-
-
-class KernelValues:
-    """Values of a kernel between documents.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        The kernel.
-    X : ndarray or CSR matrix of float32 or float64, shape (n_rows, n_features)
-        The documents.
-    """
-
-    def __init__(self, kernel: Kernel, X: Features):
-        self.name = kernel.name
-        self.n_rows = X.shape[0]
-        called = kernel.name == "callable"
-        # a function of the user may not be thread-safe
-        self.parallel = not called
-        self._dense, self.row_bytes = True, 8 * X.shape[1]
-        if is_sparse(X) and (called or X.nnz <= DENSE_SHARE * X.shape[0] * X.shape[1]):
-            # sparse rows and products store an index with each value, and exist twice while they are transposed or
-            # added up
-            self._dense, self.row_bytes = False, 32 * math.ceil(X.nnz / max(1, X.shape[0]))
-        self.value_bytes = (0 if self._dense else 32) + (16 if called else 0)
-        self._kernel, self._X, self._center = kernel, X, kernel.center(X)
-
-    def ready(self, rows: slice | np.ndarray) -> Documents:
-        X = self._X[rows]
-        return self._kernel.documents(X.toarray() if self._dense and is_sparse(X) else X, self._center)
-
-    def values(self, rows: Documents, columns: Documents, out: np.ndarray) -> None:
-        self._kernel.values(rows, columns, out)
-
-    def diagonal(self) -> np.ndarray:
-        starts = range(0, self.n_rows, DIAGONAL_ROWS)
-        parts = [self._kernel.diagonal(self._X[start : start + DIAGONAL_ROWS]) for start in starts]
-        return np.concatenate(parts) if parts else np.empty(0)
-
-    def value_error(self) -> float:
-        starts = range(0, self.n_rows, DIAGONAL_ROWS)
-        squares = [self.ready(slice(start, start + DIAGONAL_ROWS)).squares.max() for start in starts]
-        return self._kernel.value_error(self._X.shape[1], max(squares, default=0.0), sparse=not self._dense)
 
 
 class Tiles:
@@ -248,6 +209,156 @@ class Tiles:
                 'in float64 (kernel_dtype="float64").'
             )
         return out
+
+
+class MeasuredProducts:
+    """Base class of stored kernel matrices: it computes the diagonal, and errors of rounding and of products.
+
+    A subclass implements `columns`, which returns the values that its products use.
+
+    Parameters
+    ----------
+    source : ValueSource
+        Source of the values, in float64.
+    tiles : Tiles
+        The same values, rounded as the matrix is.
+    n_threads : int
+        Number of threads.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of Q.
+    n_products : int
+        Number of products so far.
+    largest : float
+        Largest value of Q: it is on the diagonal.
+    rounding : float
+        Approximate error of Q due to rounding, in the spectral norm: ``eps * largest * sqrt(n_rows / 3)``, if errors of
+        up to half a unit in the last place of the largest value are uniform and independent.
+    stored : StoredArray or None
+        All rows of Q in full, if they are stored on a device.
+    """
+
+    stored: StoredArray | None = None
+
+    def __init__(self, source: ValueSource, tiles: Tiles, n_threads: int):
+        self.source = source
+        self.n_rows = source.n_rows
+        self.n_products = 0
+        self.largest = float(np.abs(tiles.diagonal).max(initial=0.0))
+        self.rounding = float(np.finfo(tiles.dtype).eps) * self.largest * float(np.sqrt(self.n_rows / 3.0))
+        self._tiles = tiles
+        self._n_threads = n_threads
+        self._value_error: float | None = None
+        self._unrounded: Tiles | None = None
+
+    def columns(self, positions: np.ndarray) -> np.ndarray:
+        """Some columns of Q, the values that products use."""
+        raise NotImplementedError
+
+    def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
+        """The kernel values between some documents.
+
+        Parameters
+        ----------
+        positions : ndarray of int64, shape (n_positions,)
+            The documents, ascending.
+        dtype : type
+            float32, or float64.
+
+        Returns
+        -------
+        ndarray of dtype, shape (n_positions, n_positions)
+            ``Q[positions][:, positions]``, of which only the lower triangle need be filled in.
+        """
+        return self.columns(positions)[positions].astype(dtype, copy=False)
+
+    def diagonal(self) -> np.ndarray:
+        """The diagonal of Q.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The values that `product` uses.
+        """
+        return self._tiles.diagonal.astype(np.float64)
+
+    def form_rounding(self, b: np.ndarray) -> float:
+        """Approximate error of ``b'Qb`` due to the rounding of the stored values of Q.
+
+        The error of a value is at most half a unit in its last place; the root mean square of the relative error is
+        about ``eps / sqrt(24)``. If these errors are independent, the form has the standard deviation ``eps * (sum of
+        b_i^2 b_j^2 q_ij^2 / 12)^1/2``. The sum is taken over columns drawn with probability proportional to ``b_j^2``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        float
+            The standard deviation.
+        """
+        squares = b * b
+        total = float(squares.sum())
+        if total == 0.0:
+            return 0.0
+        drawn = np.random.default_rng(0).choice(self.n_rows, size=SAMPLED_COLUMNS, p=squares / total)
+        values = self.columns(drawn)
+        values *= values
+        eps = float(np.finfo(self._tiles.dtype).eps)
+        return eps * float(np.sqrt(total * float((squares @ values).mean()) / 12.0))
+
+    def product_error(self, b: np.ndarray, product: np.ndarray) -> tuple[float, float]:
+        """Bounds on the errors of a product ``Qb``, and of ``b'Qb``, compared with the unrounded kernel.
+
+        The differences are measured with columns of Q that are recomputed in float64: all columns if there are at most
+        `MEASURED_ROWS` rows, otherwise columns drawn with probability proportional to ``|b_j|``. For random columns,
+        multiply each difference by the sign of b_j: the mean of these products times the sum of ``|b_j|`` is an
+        unbiased estimate of the error of ``b'Qb``. `DEVIATIONS` standard errors are added to the absolute mean, and the
+        largest difference is multiplied by `MARGIN`.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+        product : ndarray of float64, shape (n_rows,)
+            The computed product ``Q b``.
+
+        Returns
+        -------
+        of_product, of_form : float
+            Bounds on the largest error of an entry of the product, and on the error of its product with b.
+        """
+        total = float(np.abs(b).sum())
+        if total == 0.0:
+            return float(np.abs(product).max(initial=0.0)), 0.0
+        if self._value_error is None:
+            self._value_error = self.source.value_error() + growth(EXACT_TERMS) * self.largest
+        unknown = self._value_error * total
+        if self.n_rows <= MEASURED_ROWS:
+            errors = np.abs(self._differences(np.arange(self.n_rows), b, product))
+            return unknown + float(errors.max()), unknown * total + float(np.abs(b) @ errors)
+        drawn = np.random.default_rng(0).choice(self.n_rows, size=DRAWN_COLUMNS, p=np.abs(b) / total)
+        errors = self._differences(drawn, b, product)
+        signed = errors * np.sign(b[drawn])
+        of_form = abs(float(signed.mean())) + DEVIATIONS * float(signed.std() / np.sqrt(DRAWN_COLUMNS))
+        return unknown + MARGIN * float(np.abs(errors).max()), unknown * total + of_form * total
+
+    def _differences(self, positions: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+        """Entries of ``Qb``, with Q in float64, minus the entries of a product."""
+        if self._unrounded is None:
+            width = min(self._tiles.width, MEASURED_HEIGHT)
+            self._unrounded = Tiles(self.source, np.dtype(np.float64), width)
+        found = []
+        for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
+            columns = np.empty((self.n_rows, len(part)))
+            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
+            # NumPy's summation is pairwise along contiguous rows
+            found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
+        return np.concatenate(found)
 
 
 def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice, slice]]:
