@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
 from ranksvm.exceptions import DataError
 from ranksvm.fits.device_choice import reason_against_gpu
-from ranksvm.fits.kernel_device import kernel_device
-from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_with, refuse_sparse_kernels
+from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_device, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.linear import LinearProblem
 from ranksvm.fits.options import FitOptions, LinearOptions, threads_for
 from ranksvm.fits.problem import RankSVMProblem
-from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, kernel_terms, scattered
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, scattered
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
 from ranksvm.kernels import (
     FeatureMap,
@@ -259,12 +259,10 @@ class KernelProblem(RankSVMProblem):
         values = 8 * n * n if isinstance(self.matrix, LinearKernelMatrix) else self.matrix.product_bytes
         return max(0, self._matrix_memory - values)
 
-    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+    def _method(self, warm: bool) -> Callable[..., SolverResult]:
         if self.solver == "tron":
-            return super()._minimize(begin, warm, options)
-        return newton_cg(
-            self.objective, begin, warm_start=warm, direct=self.direct, too_coarse=self._stops_early(), **options
-        )
+            return super()._method(warm)
+        return partial(newton_cg, warm_start=warm, direct=self.direct, too_coarse=self._stops_early())
 
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
         """The functions of landmarks, on the device of Q if that device can evaluate the loss."""
@@ -561,6 +559,13 @@ class FourierProblem(FeatureProblem):
 
 
 KernelOrFeatureProblem = KernelProblem | NystroemProblem | FourierProblem
+
+
+def kernel_terms(kernel: Kernel | None, support: np.ndarray, vectors: Features | None, coef: np.ndarray) -> KernelTerms:
+    """The function ``sum_j coef_j k(., vectors_j)``; for a precomputed kernel (None) there are no vectors."""
+    linear = kernel is not None and kernel.name == "linear"
+    weights = vectors.T @ coef if linear and vectors is not None else None
+    return KernelTerms(coef, support, vectors, weights)
 
 
 def _taken(X: Features, rows: np.ndarray) -> Features:

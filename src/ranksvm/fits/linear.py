@@ -381,12 +381,10 @@ class LinearProblem(RankSVMProblem):
             return None
         return None if _design_of(term) is None else partial(DualSize.of, self.pairs)
 
-    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
+    def _method(self, warm: bool) -> Callable[..., SolverResult]:
         if self.solver == "direct":
-            return newton_cg(self.objective, begin, warm_start=warm, direct=self._direct, **options)
-        if self.signs is None:
-            return super()._minimize(begin, warm, options)
-        return projected_newton(self.objective, begin, warm_start=warm, **options)
+            return partial(newton_cg, warm_start=warm, direct=self._direct)
+        return super()._method(warm) if self.signs is None else partial(projected_newton, warm_start=warm)
 
     def solve(
         self,

@@ -14,7 +14,7 @@ from ranksvm.objectives import ConstrainedObjective, LinearObjective
 from ranksvm.solvers import SolverResult, projected_newton
 from ranksvm.solvers.cone import SignCone
 from ranksvm.solvers.linear_systems import load_lapack
-from ranksvm.solvers.newton import SAMPLE_TOL
+from ranksvm.solvers.monitor import SAMPLE_TOL
 from ranksvm.terms.hessian_cost import Size, fraction_of_sample, no_hessian, worthwhile_fraction
 from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.shared_rounds import side_by_side

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -94,7 +95,7 @@ class RankSVMProblem:
         """
         objective = self.objective
         if point is None:
-            objective.width = self.loss.first_width if start is None else self.loss.warm_width
+            objective.width = self.smoothing["width"] if start is None else self.loss.warm_width
         objective.reweight(C, point)
         warm = start is not None or point is not None
         begin = point.w if point is not None else self._origin() if start is None else start
@@ -108,20 +109,20 @@ class RankSVMProblem:
         few = objective.n_variables <= FEW_VARIABLES and self.n_rows <= FEW_ROWS
         with nullcontext() if few else one_blas_thread():
             try:
-                result = self._minimize(begin, warm, options)
+                result = self._method(warm)(objective, begin, **options)
             except DataError as error:  # overflow
                 raise DataError(f"{error}{note_on_largest_value(self._features)}") from error
         return replace(result, width=objective.width)
 
-    def _minimize(self, begin: np.ndarray, warm: bool, options: dict[str, Any]) -> SolverResult:
-        """Run the solver from the variables ``begin``; ``warm`` says whether these belong to another solution."""
+    def _method(self, warm: bool) -> Callable[..., SolverResult]:
+        """The function of the solver, with its settings; ``warm``: it will start at another solution."""
         if self.solver == "newton":
-            return self.newton(self.objective, begin, warm_start=warm, **options)
+            return partial(self.newton, warm_start=warm)
         if self.solver == "adaptive":
-            return adaptive(self.objective, begin, warm_start=warm, **options)
+            return partial(adaptive, warm_start=warm)
         if self.stopping == "gradient":
-            return plain_tron(self.objective, begin, **options)
-        return tron(self.objective, begin, continuation=not warm and self.continuation, **options)
+            return plain_tron
+        return partial(tron, continuation=not warm and self.continuation)
 
     def _stop_by(self, stopping: str) -> None:
         """Set the stopping rule; OptionError if the solver or the loss does not support it."""

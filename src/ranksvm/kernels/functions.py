@@ -376,8 +376,8 @@ class KernelValues:
             X = X.toarray()
         return self._kernel.documents(X, self._center)
 
-    def values(self, rows: Documents, columns: Documents, out: np.ndarray) -> None:
-        self._kernel.values(rows, columns, out)
+    def values(self, ours: Documents, rows: slice, theirs: Documents, columns: slice, out: np.ndarray) -> None:
+        self._kernel.values(ours[rows], theirs[columns], out)
 
     def diagonal(self) -> np.ndarray:
         starts = range(0, self.n_rows, DIAGONAL_ROWS)

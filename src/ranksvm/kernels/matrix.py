@@ -130,8 +130,8 @@ class _GivenValues:
     def ready(self, rows: slice | np.ndarray) -> np.ndarray:
         return self._rows[rows]
 
-    def values(self, rows: np.ndarray, columns: np.ndarray, out: np.ndarray) -> None:
-        out[...] = self._K[rows[:, np.newaxis], columns]
+    def values(self, ours: np.ndarray, rows: slice, theirs: np.ndarray, columns: slice, out: np.ndarray) -> None:
+        out[...] = self._K[ours[rows, np.newaxis], theirs[columns]]
         refuse_infinite(self.name, out)
 
     def diagonal(self) -> np.ndarray:

@@ -103,7 +103,10 @@ class PackedKernelMatrix(MeasuredProducts):
 
         if self._made_tasks:
             self._tiles.parallel(multiply, range(len(self._made_tasks)), self._n_threads)
-        parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
+        if len(self._kept_tasks) == 1:  # a small matrix, for which threads would take longer
+            read(0)
+        else:
+            parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
         return sums.sum(axis=0)
 
     def columns(self, positions: np.ndarray) -> np.ndarray:

@@ -57,10 +57,10 @@ class ValueSource(Protocol):
     value_bytes: int
 
     def ready(self, rows: slice | np.ndarray) -> Any:
-        """Some rows prepared for `values`; the result can be sliced by rows."""
+        """Some rows prepared for `values`."""
 
-    def values(self, rows: Any, columns: Any, out: np.ndarray) -> None:
-        """``out = Q[rows, columns]`` in float64, for prepared rows and columns."""
+    def values(self, ours: Any, rows: slice, theirs: Any, columns: slice, out: np.ndarray) -> None:
+        """``out = Q[ours, theirs][rows, columns]`` in float64, for prepared rows and columns of Q."""
 
     def diagonal(self) -> np.ndarray:
         """The diagonal of Q in float64."""
@@ -126,7 +126,7 @@ class Tiles:
                     n_rows, n_columns = rows.stop - rows.start, columns.stop - columns.start
                     values = exact[: n_rows * n_columns].reshape(n_rows, n_columns)
                     tile = rounded[: n_rows * n_columns].reshape(n_rows, n_columns)
-                    source.values(_part(ours, rows, top), _part(theirs, columns, left), values)
+                    source.values(ours, _within(rows, top), theirs, _within(columns, left), values)
                     if rows == columns:
                         self._mirror(values, rows.start)
                     self._rounded(values, tile)
@@ -157,11 +157,11 @@ class Tiles:
             group, top = places[task[0] : task[0] + self.width], task[1]
             bottom = min(top + self.width, stop)
             ours, columns = self.source.ready(slice(top, bottom)), self.source.ready(positions[group])
-            exact = np.empty(HEIGHT * len(group))
+            exact, every = np.empty(HEIGHT * len(group)), slice(len(group))
             for first in range(top, bottom, HEIGHT):
                 rows = slice(first, min(first + HEIGHT, bottom))
                 values = exact[: (rows.stop - first) * len(group)].reshape(-1, len(group))
-                self.source.values(_part(ours, rows, top), columns, values)
+                self.source.values(ours, _within(rows, top), columns, every, values)
                 out[rows, group] = self._rounded(values)
 
         tasks = [(left, top) for left in range(0, len(places), self.width) for top in range(start, stop, self.width)]
@@ -371,6 +371,6 @@ def _tiles(top: int, bottom: int, left: int, right: int) -> Iterator[tuple[slice
             yield rows, rows
 
 
-def _part(ready: Any, rows: slice, origin: int) -> Any:
-    """The given rows out of prepared rows, the first of which has the number ``origin``."""
-    return ready[rows.start - origin : rows.stop - origin]
+def _within(rows: slice, origin: int) -> slice:
+    """The positions of rows among the rows from ``origin`` on."""
+    return slice(rows.start - origin, rows.stop - origin)

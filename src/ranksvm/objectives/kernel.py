@@ -1,5 +1,6 @@
 """The objective of a kernel model: 1/2 |f|^2 + C * loss(f(x_1), ..., f(x_l)), f in the space of the kernel."""
 
+import itertools
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
@@ -10,6 +11,7 @@ from ranksvm._util.threads import parallel_map
 from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
 from ranksvm.losses import HuberHinge, LossSums, PairwiseLoss, SquaredHinge
+from ranksvm.losses.protocol import QueryOperator
 from ranksvm.losses.round_off import OPERATIONS, UNIT, growth
 from ranksvm.objectives.active_pairs import (
     ActivePairs,
@@ -389,16 +391,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
         state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None, self.n_threads)
         point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
-        slopes, pointers = np.empty(self.n_variables), self.pairs.pointers
-
-        evaluate = self.loss.evaluation(state, self.width)
-
-        def part(queries: tuple[int, int]) -> LossSums:
-            first, last = queries
-            rows = slice(pointers[first], pointers[last])
-            return LossSums(*evaluate(first, last, point.scores[rows], slopes[rows]))
-
-        point.sums = reduce(LossSums.plus, parallel_map(part, self._tasks, self.n_threads))
+        parts, slopes = self._applied(self.loss.evaluation(state, self.width), point.scores)
+        point.sums = reduce(LossSums.plus, itertools.starmap(LossSums, parts))
         slopes *= self.C
         slopes += b
         point.slopes = slopes
@@ -424,15 +418,20 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def _curvature_product(self, state: object, v: np.ndarray) -> np.ndarray:
         """H v."""
-        out, pointers, hessian = np.empty(self.n_variables), self.pairs.pointers, self.loss.hessian(state)
+        return self._applied(self.loss.hessian(state), v)[1]
 
-        def part(queries: tuple[int, int]) -> None:
+    def _applied(self, operator: QueryOperator, v: np.ndarray) -> tuple[list[tuple[float, float, float]], np.ndarray]:
+        """What an operator returns for ranges of queries, and its vector, with an entry for each row."""
+        out, pointers = np.empty(self.n_variables), self.pairs.pointers
+        if len(self._tasks) == 1:  # few rows, for which threads would take longer
+            return [operator(0, self.pairs.n_queries, v, out)], out
+
+        def part(queries: tuple[int, int]) -> tuple[float, float, float]:
             first, last = queries
             rows = slice(pointers[first], pointers[last])
-            hessian(first, last, v[rows], out[rows])
+            return operator(first, last, v[rows], out[rows])
 
-        parallel_map(part, self._tasks, self.n_threads)
-        return out
+        return parallel_map(part, self._tasks, self.n_threads), out
 
 
 class CoefficientObjective(KernelObjective):

@@ -9,8 +9,8 @@ import numpy as np
 
 from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
-from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.newton import SAMPLE_ITERATIONS, SAMPLE_TOL, by_hessians
+from ranksvm.solvers.monitor import SAMPLE_ITERATIONS, SAMPLE_TOL, Monitor, SolverResult
+from ranksvm.solvers.newton import by_hessians
 from ranksvm.solvers.protocol import AdaptiveObjective, P
 from ranksvm.solvers.tron import curvature_scale
 

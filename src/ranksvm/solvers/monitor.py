@@ -1,4 +1,4 @@
-"""Shared parts of all solvers: the trace, the stopping tests, interruption, and the result."""
+"""Shared parts of all solvers: the start, the trace, the stopping tests, interruption, and the result."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import math
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -16,9 +16,9 @@ import numpy as np
 
 from ranksvm._util.checks import overflow_of_certificate
 from ranksvm._util.verbosity import PASSING
-from ranksvm.solvers.protocol import Objective, P
+from ranksvm.solvers.protocol import Objective, P, SampledObjective
 
-__all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "relative_gap"]
+__all__ = ["History", "Monitor", "SolverResult", "Status", "interruptible", "relative_gap", "solve_sample"]
 
 logger = logging.getLogger("ranksvm.solvers")
 # A relative change of the objective below this is round-off.
@@ -29,6 +29,13 @@ LESS_ROUND_OFF = 0.5
 # After this number of steps in a row that have lowered neither the objective nor its gap, with the same smoothing, only
 # round-off moves the point. (In 1,200 fits to random data, there were at most 108 such steps before convergence.)
 MAX_STILL = 200
+# The problem on a sample is solved until the gradient has decreased to this fraction; beyond that the other data would
+# change the solution anyway.
+SAMPLE_REDUCTION = 0.03
+SAMPLE_ITERATIONS = 20
+# The loss of the sample is not smoothed less than this tolerance requires: in a sample, too few pairs have margins in a
+# narrower smoothed interval.
+SAMPLE_TOL = 1e-4
 
 
 class Status(Enum):
@@ -296,6 +303,50 @@ class Monitor(Generic[P]):
         if not (math.isfinite(value) and math.isfinite(gap)):  # including round-off
             raise overflow_of_certificate(value, gap)
         return SolverResult(point.w, value, gap, self.n_iter, status, self.history, point)
+
+
+def solve_sample(
+    objective: SampledObjective[Any],
+    start: np.ndarray,
+    tol: float,
+    interrupted: threading.Event | None,
+    solve: Callable[..., SolverResult],
+) -> np.ndarray:
+    """A starting point: the solution of the problem on a sample, which itself starts from a smaller sample.
+
+    Parameters
+    ----------
+    objective : Objective
+        The problem.
+    start : ndarray of float64
+        Returned if there is no sample.
+    tol : float
+        Relative duality gap to reach, if it is not too small for a sample.
+    interrupted : threading.Event or None
+        Stops the run at the next evaluation when set.
+    solve : callable
+        The solver of the problem on a sample, with the arguments of `newton`.
+
+    Returns
+    -------
+    ndarray of float64
+        A vector of the whole problem.
+    """
+    sample = objective.sample()
+    if sample is None:
+        return start
+    point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted, solve))
+    result = solve(
+        sample,
+        point.w,
+        point=point,
+        tol=max(tol, SAMPLE_TOL),
+        target_gap=SAMPLE_REDUCTION**2 * point.gap,
+        max_iter=SAMPLE_ITERATIONS,
+        interrupted=interrupted,
+        label="on a sample: ",
+    )
+    return objective.from_sample(sample, result.w)
 
 
 @contextmanager

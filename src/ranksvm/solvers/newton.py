@@ -3,24 +3,16 @@
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import NewtonStep, by_cholesky, by_secant, conjugate_gradient
-from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.protocol import HessianObjective, P, SampledObjective
+from ranksvm.solvers.monitor import Monitor, SolverResult, solve_sample
+from ranksvm.solvers.protocol import HessianObjective, P
 
-__all__ = ["by_hessians", "newton", "solve_sample"]
+__all__ = ["by_hessians", "newton"]
 
-# The problem on a sample is solved until the gradient has decreased to this fraction; beyond that the other data would
-# change the solution anyway.
-SAMPLE_REDUCTION = 0.03
-SAMPLE_ITERATIONS = 20
-# The loss of the sample is not smoothed less than this tolerance requires: in a sample, too few pairs have margins in a
-# narrower smoothed interval.
-SAMPLE_TOL = 1e-4
 # A new Hessian is built after a step that leaves more than GOOD_REDUCTION of the gradient, in the norm of the inverse
 # Hessian, once the products since the last Hessian have cost SPENT_SHARE of the cost of a Hessian. After a step that
 # leaves more than POOR_REDUCTION, a new one is built at once. (10,000 x 46: 10 products and one Hessian take 0.9 times
@@ -87,7 +79,7 @@ def newton(
         The best point, its certificate and the reason for stopping.
     """
     if point is None and not warm_start:
-        start = solve_sample(objective, start, tol, interrupted)
+        start = solve_sample(objective, start, tol, interrupted, newton)
     monitor = Monitor(objective, tol, max_iter, interrupted, label, target_gap)
     point = monitor.evaluate(start) if point is None else point
     # the Hessian of an earlier solve, such as for another C, is good enough for a first step
@@ -175,50 +167,6 @@ def by_hessians(
             trusts_single = trusts_single and not single
             rebuild_hessian = objective.refine() if exact else rebuild_hessian
     return monitor.result(point, status)
-
-
-def solve_sample(
-    objective: SampledObjective[Any],
-    start: np.ndarray,
-    tol: float,
-    interrupted: threading.Event | None,
-    solve: Callable[..., SolverResult] = newton,
-) -> np.ndarray:
-    """A starting point: the solution of the problem on a sample, which itself starts from a smaller sample.
-
-    Parameters
-    ----------
-    objective : Objective
-        The problem.
-    start : ndarray of float64
-        Returned if there is no sample.
-    tol : float
-        Relative duality gap to reach, if it is not too small for a sample.
-    interrupted : threading.Event or None
-        Stops the run at the next evaluation when set.
-    solve : callable
-        The solver of the problem on a sample: `newton`, or another one with its arguments.
-
-    Returns
-    -------
-    ndarray of float64
-        A vector of the whole problem.
-    """
-    sample = objective.sample()
-    if sample is None:
-        return start
-    point = sample.evaluate(solve_sample(sample, np.zeros(sample.n_variables), tol, interrupted, solve))
-    result = solve(
-        sample,
-        point.w,
-        point=point,
-        tol=max(tol, SAMPLE_TOL),
-        target_gap=SAMPLE_REDUCTION**2 * point.gap,
-        max_iter=SAMPLE_ITERATIONS,
-        interrupted=interrupted,
-        label="on a sample: ",
-    )
-    return objective.from_sample(sample, result.w)
 
 
 def _inexact_step(

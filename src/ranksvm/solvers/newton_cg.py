@@ -8,8 +8,8 @@ import numpy as np
 
 from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.linear_systems import conjugate_gradient
-from ranksvm.solvers.monitor import Monitor, SolverResult, Status
-from ranksvm.solvers.newton import newton, solve_sample
+from ranksvm.solvers.monitor import Monitor, SolverResult, Status, solve_sample
+from ranksvm.solvers.newton import newton
 from ranksvm.solvers.protocol import P, PreconditionedObjective
 
 __all__ = ["newton_cg"]

@@ -9,8 +9,8 @@ import numpy as np
 from ranksvm.solvers.cone_models import ConeModel, DiagonalModel, HessianModel
 from ranksvm.solvers.line_search import take_step
 from ranksvm.solvers.model_on_cone import minimize_model
-from ranksvm.solvers.monitor import Monitor, SolverResult
-from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE, solve_sample
+from ranksvm.solvers.monitor import Monitor, SolverResult, solve_sample
+from ranksvm.solvers.newton import GOOD_REDUCTION, POOR_REDUCTION, SPENT_SHARE
 from ranksvm.solvers.protocol import ConstrainedObjective, P
 from ranksvm.solvers.tron import curvature_scale
 

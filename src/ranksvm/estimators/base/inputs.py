@@ -283,9 +283,9 @@ def validated_features(
         if finite:
             _check_finite(ranker, found, n_threads)
         return found
-    with as_data_error(X):
-        found = _plain_features(ranker, X, reset)
-        if found is None:
+    found = _plain_features(ranker, X, reset)
+    if found is None:
+        with as_data_error(X):
             found = frames.validated(ranker, X, reset=reset, **validation.FEATURE_CHECKS)
     if finite:
         _check_finite(ranker, found, n_threads)
@@ -320,9 +320,9 @@ def features_and_labels(
             if finite:
                 _check_finite(ranker, on_device, n_threads)
             return on_device, validation.labels(labels, len(on_device))
-    with as_data_error(X):
-        found = _plain_features(ranker, X, reset) if is_plain_vector(labels, X) else None
-        if found is None or labels is None:
+    found = _plain_features(ranker, X, reset) if is_plain_vector(labels, X) else None
+    if found is None or labels is None:
+        with as_data_error(X):
             found, labels = frames.validated(
                 ranker, X, labels, reset=reset, y_numeric=True, **validation.FEATURE_CHECKS
             )

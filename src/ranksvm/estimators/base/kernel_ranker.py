@@ -14,15 +14,16 @@ from ranksvm.estimators.base.arguments import Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted, hyper_parameters
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.exceptions import ModelFileError, OptionError
-from ranksvm.fits.kernel_device import check_kernel_device
+from ranksvm.fits.kernel import kernel_terms
 from ranksvm.fits.kernel_options import (
     KernelOptions,
+    check_kernel_device,
     gamma_error,
     is_precomputed,
     kernel_with,
     refuse_sparse_kernels,
 )
-from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, kernel_terms, scattered
+from ranksvm.fits.results.records import Fourier, KernelModel, KernelTerms, scattered
 from ranksvm.kernels import FourierFeatures, Kernel
 from ranksvm.kernels.expansions import Expansion, LinearFunction, Pruning, ScoringFunction, expansion, smallest_terms
 from ranksvm.model_files.schema import Array, Matrix, Number, PlainDict, Schema, Text

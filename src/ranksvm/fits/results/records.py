@@ -1,16 +1,12 @@
 """Records of the results of a fit."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ranksvm._util.types import Features
 
-if TYPE_CHECKING:
-    from ranksvm.kernels import Kernel
-
-__all__ = ["Fourier", "KernelModel", "KernelTerms", "Outcome", "kernel_terms", "scattered"]
+__all__ = ["Fourier", "KernelModel", "KernelTerms", "Outcome", "scattered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +109,6 @@ class KernelModel:
     gamma: float | None
     kernel_dtype: str
     n_kernel_products: int
-
-
-def kernel_terms(
-    kernel: "Kernel | None", support: np.ndarray, vectors: Features | None, coef: np.ndarray
-) -> KernelTerms:
-    """The function ``sum_j coef_j k(., vectors_j)``; for a precomputed kernel (None) there are no vectors."""
-    linear = kernel is not None and kernel.name == "linear"
-    weights = vectors.T @ coef if linear and vectors is not None else None
-    return KernelTerms(coef, support, vectors, weights)
 
 
 def scattered(coef: np.ndarray, support: np.ndarray, n_columns: int) -> np.ndarray:
