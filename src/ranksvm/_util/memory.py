@@ -107,5 +107,5 @@ def _of_container() -> int | None:
 
 def _numbers(file: Path) -> dict[str, int]:
     """First word of a line -> the number after it."""
-    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
     return {words[0]: int(words[1]) for words in lines if len(words) > 1}

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -145,6 +144,8 @@ def newton_cg(
                 point, best_gap, reduction = monitor.evaluate(easier.w), float("inf"), FIRST_REDUCTION
                 continue
         inverse = objective.inverse(point) if inverts and cost < float("inf") else None
+        # the products of this step may cost so much that later steps should compute the inverse
+        most = CG_PRODUCTS if inverts else int(np.ceil(min(max(INVERSE_SHARE * cost, FEW_PRODUCTS), CG_PRODUCTS)))
         tolerance = max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap)))
         newton_step = conjugate_gradient(
             objective.products(point, tolerance),
@@ -152,12 +153,11 @@ def newton_cg(
             objective.preconditioner(point) if inverse is None else inverse,
             objective.inner,
             tolerance=tolerance,
-            max_products=CG_PRODUCTS,
-            stop=None if inverts else partial(_costs_more, cost),
+            max_products=most,
             contracts=inverse is not None,
         )
         inverse = None  # its memory is free for the next one
-        stopped = newton_step.stopped
+        stopped = newton_step.n_products == most < CG_PRODUCTS and newton_step.residual_fraction > tolerance**2
         monitor.n_products += newton_step.n_products
         point, _ = take_step(objective, point, newton_step.step, monitor)
         n_futile = n_futile + 1 if point.gap > best_gap else 0
@@ -165,8 +165,3 @@ def newton_cg(
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)
         reduction = min(loosest, NEXT_REDUCTION * float(np.sqrt(point.gap / gap)))
     return monitor.result(point, status)
-
-
-def _costs_more(inverse_cost: float, n_products: int, residual_fraction: float) -> bool:
-    """Whether the products of a step have cost so much that later steps should compute the inverse of the Hessian."""
-    return n_products >= max(INVERSE_SHARE * inverse_cost, FEW_PRODUCTS)
