@@ -4,7 +4,6 @@ import threading
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -112,7 +111,8 @@ class RankSVMProblem:
                 result = self._method(warm)(objective, begin, **options)
             except DataError as error:  # overflow
                 raise DataError(f"{error}{note_on_largest_value(self._features)}") from error
-        return replace(result, width=objective.width)
+        result.width = objective.width
+        return result
 
     def _method(self, warm: bool) -> Callable[..., SolverResult]:
         """The function of the solver, with its settings; ``warm``: it will start at another solution."""

@@ -119,7 +119,9 @@ def read_training_data(ranker: "Ranker", training: TrainingArguments) -> Trainin
         X, qid, ranker.qid_column_ = frames.split_qid(X, qid)
         ranker.frame_type_ = frames.library(X)
     X = ranker._learn_categories(X, training.text_features)
-    training = _on_host(replace(training, X=X, qid=qid))
+    if X is not training.X or qid is not training.qid:
+        training = replace(training, X=X, qid=qid)
+    training = _on_host(training)
     if isinstance(X, FileData):
         vars(ranker).pop("feature_names_in_", None)
         ranker.n_features_in_ = X.shape[1]
