@@ -94,7 +94,7 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
     """
     work: Sequence[Task] = tasks if isinstance(tasks, Sequence) else list(tasks)
     if n_threads <= 1 or len(work) <= 1 or threads.in_task():
-        return [function(task) for task in work]
+        return list(map(function, work))
     results: dict[int, Result] = {}
     left = SimpleQueue[int]()
     for place in range(len(work)):

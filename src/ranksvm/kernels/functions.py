@@ -80,12 +80,13 @@ def _rbf(X: Documents, Z: Documents, out: np.ndarray, gamma: float) -> None:
 def _mend_near(X: Documents, Z: Documents, distances: np.ndarray, gamma: float) -> None:
     """Recompute the squared distances of close documents, which products give inaccurately; equal documents get 0."""
     round_off = DISTANCE_ROUND_OFF * gamma
-    if not len(X) or not len(Z) or round_off * (X.squares.max() + Z.squares.max()) <= EXPONENT_ROUND_OFF:
+    largest = X.squares.max(initial=0.0) + Z.squares.max(initial=0.0)
+    if round_off * largest <= EXPONENT_ROUND_OFF:
         return
     off = round_off * (X.squares[:, np.newaxis] + Z.squares)
     near = (off > EXPONENT_ROUND_OFF) & (gamma * distances < EXPONENT + off)
     first, second = np.nonzero(near)
-    entries = X.rows.shape[1] if isinstance(X.rows, np.ndarray) else X.rows.nnz // len(X)
+    entries = X.rows.shape[1] if isinstance(X.rows, np.ndarray) else X.rows.nnz // max(1, len(X))
     size = max(1, DIFFERENCES // max(1, entries))
     for start in range(0, len(first), size):
         i, j = first[start : start + size], second[start : start + size]

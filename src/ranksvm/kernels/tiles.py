@@ -19,6 +19,8 @@ Task = TypeVar("Task")
 # values). The squares on the diagonal are stored completely, which costs a share HEIGHT / n_rows of the memory and of
 # the time of a product.
 HEIGHT = 64
+# The places above the diagonal of a square.
+ABOVE = ~np.tri(HEIGHT, dtype=bool)
 # Values count as equal if they differ by less than this, relative to the largest one: sums in float32 differ by as
 # much.
 ROUND_OFF = 1e-5
@@ -195,8 +197,7 @@ class Tiles:
                 f"The kernel {self.source.name!r} is not symmetric: it is {square[i, j]:g} for two documents, and "
                 f"{square[j, i]:g} when they change places (numbers {row + i} and {row + j} of those with pairs)."
             )
-        lower = np.tril_indices(len(square), -1)
-        square.T[lower] = square[lower]
+        np.copyto(square, square.T, where=ABOVE[: len(square), : len(square)])
 
     def _rounded(self, exact: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         out = np.empty(exact.shape, dtype=self.dtype) if out is None else out
