@@ -96,15 +96,16 @@ def kernel_training_set(training: TrainingArguments, options: KernelOptions) -> 
     TrainingSet
         The training set.
     """
-    if options.precomputed and isinstance(training.X, TwoBlocks):
+    precomputed = options.precomputed
+    if precomputed and isinstance(training.X, TwoBlocks):
         raise DataError("kernel='precomputed' takes the kernel matrix of all rows, and pairs, not Preferences.")
     data = training_set(training, options)
     if isinstance(data.X, TwoBlocks):
         data = replace(data, X=data.X.stacked())
     if isinstance(data.X, DeviceFeatures):  # kernels prepare documents on the host
         data = replace(data, X=data.X.on_host(), place=data.X.device.name)
-    refuse_sparse_kernels(options.kernel, data.X)
-    if options.precomputed:
+    if precomputed:
+        refuse_sparse_kernels(options.kernel, data.X)
         check_precomputed(data.X, data.n_threads)
     return data
 
