@@ -127,17 +127,19 @@ class PackedKernelMatrix(MeasuredProducts):
         kept_rows = min(self._n_kept * HEIGHT, self.n_rows)
         kept, made = np.flatnonzero(positions < kept_rows), np.flatnonzero(positions >= kept_rows)
 
-        def read(panel: int) -> None:
-            values, start = self._panel(panel), panel * HEIGHT
-            stop = start + len(values)
-            left = kept[positions[kept] < stop]
-            out[start:stop, left] = values[:, positions[left]]
-            within = left[positions[left] >= start]
-            out[:start, within] = values[positions[within] - start, :start].T
+        def read(panels: tuple[int, int]) -> None:
+            for panel in range(*panels):
+                values, start = self._panel(panel), panel * HEIGHT
+                stop = start + len(values)
+                left = kept[positions[kept] < stop]
+                out[start:stop, left] = values[:, positions[left]]
+                within = left[positions[left] >= start]
+                out[:start, within] = values[positions[within] - start, :start].T
 
-        parallel_map(read, range(self._n_kept), self._n_threads)
-        self._tiles.columns(positions, made, 0, kept_rows, out, self._n_threads)
-        self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
+        parallel_map(read, self._kept_tasks, self._n_threads)
+        if self._made_tasks:
+            self._tiles.columns(positions, made, 0, kept_rows, out, self._n_threads)
+            self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
