@@ -165,7 +165,8 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     width : float or None
         Width of the smoothing, None without one.
     inverts_from_start : bool
-        Whether the first step with the `inverse` begins at the starting point again, not at the current point.
+        Whether the first step with the `inverse` begins at the starting point again, unless the current point is near
+        the solution.
     """
 
     width: float | None
