@@ -68,7 +68,7 @@ PROGRAM = "python benchmarks/reproduce.py"
     type=click.IntRange(min=0),
     default=2,
     show_default=True,
-    help="Fits of a search that run at a time; 0: one, in this process (xu-2019).",
+    help="Fits of a search that run at the same time; 0: one, in this process (xu-2019).",
 )
 @click.option(
     "--cache",
