@@ -60,7 +60,7 @@ def test_commands(folder, data, pairs, monkeypatch):
         if name == "scores":
             scores = np.loadtxt("scores.txt")
             assert scores.shape == (60,)
-        if name == "a model of theirs":
+        if name == "one of their models":
             np.testing.assert_allclose(ranksvm.load("imported.rsvm").coef_, model.coef_, rtol=1e-6)
     assert len(COMMANDS) == 7
 

@@ -249,7 +249,7 @@ CHECKS = {
     "early stopping, in passes": check_stopped,
     "the best round": check_best,
     "callbacks": check_rounds,
-    "a callback of your own": check_rounds,
+    "a custom callback": check_rounds,
     "recorded values": check_record,
     "a line every 10 rounds": check_log,
     "progress": check_progress,
