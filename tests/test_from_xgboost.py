@@ -244,7 +244,7 @@ CHECKS = {
     "several metrics": check_metrics,
     "their NDCG": check_their_values,
     "early stopping": check_stopped,
-    "early stopping, along C": check_stopped,
+    "early stopping, over values of C": check_stopped,
     "early stopping, in epochs": check_stopped,
     "early stopping, in passes": check_stopped,
     "the best round": check_best,

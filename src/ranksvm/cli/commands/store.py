@@ -73,7 +73,10 @@ def keys_command(store: str, add: str | None, scopes: str | None, revoke: str | 
 @click.command("replay", short_help="Rebuild any past model of a service.")
 @click.argument("store", type=EXISTING_STORE)
 @click.option(
-    "--until", type=click.IntRange(min=0), metavar="SEQ", help="Last feedback to learn from.  [default: the newest]"
+    "--until",
+    type=click.IntRange(min=0),
+    metavar="SEQ",
+    help="Number of the last entry of the log to learn from.  [default: the newest]",
 )
 @click.option("-o", "--output", type=OUTPUT_FILE, metavar="MODEL", help="Model file to write.  [default: only check]")
 @json_option

@@ -76,8 +76,8 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
             default=1.0,
             show_default=True,
             metavar="D",
-            help="For solar1 and solar2: factor, at most 1, that reduces the influence of earlier queries at every "
-            "query.",
+            help="For solar1 and solar2: factor, at most 1; at each query it reduces the influence of all earlier "
+            "queries.",
         ),
         click.option("--average", is_flag=True, help="Score with the mean of the weights over all pairs."),
         click.option(
