@@ -308,7 +308,8 @@ def reading_options(command: Callable) -> Callable:
         click.option(
             "--missing-values",
             is_flag=True,
-            help="Accept empty cells in Parquet, CSV and TSV as missing values, for additive models.",
+            help="Accept empty cells in Parquet, CSV and TSV as missing values, for additive models and the scalers of "
+            "hybrid search.",
         ),
     ]
     for decorator in reversed(decorators):
