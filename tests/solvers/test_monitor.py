@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from ranksvm import RankSVM
 from ranksvm.solvers import Status, interruptible
 from ranksvm.solvers.monitor import MAX_STILL, Monitor
 from solver_problems import Hinges
@@ -53,6 +54,16 @@ def test_a_run_that_alternates_between_two_points_ends():
     assert records(Monitor(objective, 1e-6, 1000, label=None), second, first, 1000) == (Status.PRECISION, MAX_STILL)
     dual = Monitor(objective, 1e-6, 1000, label=None, descends=False)
     assert records(dual, first, second, 1000) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_steps_of_the_dual_that_change_no_weight_are_progress(seed):
+    """The dual variables of two contradictory pairs grow together, and leave the weights where they are."""
+    X = np.random.default_rng(seed).normal(size=(4, 7))
+    pairs = [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2), (0, 3)]
+    ranker = RankSVM(C=100.0, loss="hinge", solver="dual", tol=1e-6).fit(X, pairs=pairs)
+    assert ranker.converged_
+    assert ranker.objective_ == pytest.approx(600.0, rel=1e-3)
 
 
 def test_less_smoothing_begins_a_new_count():

@@ -192,6 +192,7 @@ class Monitor(Generic[P]):
         self.n_products = 0
         self._best_gap = float("inf")
         self._without_progress = 0
+        self._descends = descends
         self._max_still = MAX_STILL if descends else max_iter
         # the smallest objective and gap with the present smoothing, and the steps since
         self._lowest, self._n_still = (float("inf"), float("inf")), 0
@@ -278,9 +279,13 @@ class Monitor(Generic[P]):
             return Status.INTERRUPTED
         if self.n_iter >= self.max_iter:
             return Status.MAX_ITERATIONS
-        # The objective and the gradient no longer decrease: several such steps indicate round-off.
-        still = self.n_iter > 0 and abs(history.objective[-2] - value) <= ROUND_OFF * abs(value)
-        self._without_progress = self._without_progress + 1 if still and gap >= 0.5 * self._best_gap else 0
+        # The objective and the gap no longer decrease: several such steps indicate round-off. (Steps of the dual may
+        # lower the gap slowly, although w and the objective do not change.)
+        round_off = ROUND_OFF * abs(value)
+        still = self.n_iter > 0 and abs(history.objective[-2] - value) <= round_off
+        if still:
+            still = gap >= (0.5 * self._best_gap if self._descends else history.duality_gap[-2] - round_off)
+        self._without_progress = self._without_progress + 1 if still else 0
         self._best_gap = min(self._best_gap, gap)
         now, self._n_still = (point.value, point.gap), self._n_still + 1
         if now[0] < self._lowest[0] or now[1] < self._lowest[1]:
