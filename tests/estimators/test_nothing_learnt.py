@@ -59,6 +59,11 @@ def test_signs_that_no_weight_can_have():
         RankSVM(monotone="increasing").fit([[1.0], [0.0]], [0, 1], qid=[1, 1])
 
 
+def test_each_pair_in_both_directions():
+    with pytest.warns(UninformativeWarning, match="the pairs contradict each other"):
+        RankSVM().fit(CHOSEN, pairs=[(0, 1), (1, 0), (2, 3), (3, 2)])
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_has_been_learnt_is_not_warned_about(name):
     with warnings.catch_warnings():

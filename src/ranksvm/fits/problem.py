@@ -25,8 +25,8 @@ from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 FEW_ROWS = 10_000
 NOTHING_LEARNT = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
-    "every pair have the same features (were chosen and rejected the same array?), or no weight that monotone admits, "
-    "at this C and tol, makes the objective smaller."
+    "every pair have the same features (were chosen and rejected the same array?), the pairs contradict each other, or "
+    "no weight that monotone admits, at this C and tol, makes the objective smaller."
 )
 
 
