@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_info
 
-from ranksvm import RankSVM, RankSVMCV, make_ranking
+from ranksvm import Preferences, RankSVM, RankSVMCV, make_ranking
 from ranksvm.analysis import WeightIntervals, intervals, weight_intervals
 from ranksvm.exceptions import DataError, NoComparablePairsError, NoIntervalsError, OptionError
 
@@ -269,3 +269,20 @@ def test_errors(data):
         weight_intervals(RankSVMCV(), data.X, data.y, data.qid)
     with pytest.raises(NoComparablePairsError):
         weight_intervals(RankSVM(), data.X, np.ones(len(data.y)), data.qid)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
+def test_preferences_are_their_rows_and_pairs(loss):
+    random = np.random.default_rng(0)
+    chosen, rejected = random.normal(0.3, 1.0, (60, 3)), random.normal(0.0, 1.0, (60, 3))
+    prompt, weight = np.array([f"prompt {i // 3}" for i in range(60)]), random.uniform(0.5, 2.0, 60)
+    data = Preferences(chosen, rejected, prompt=prompt, weight=weight).taken(np.arange(6, 60))
+    model = RankSVM(C=0.1, loss=loss)
+    found = weight_intervals(model, data)
+    given = {"pairs": data.pairs, "pair_weight": data.weight}
+    expected = weight_intervals(model, np.concatenate([chosen[6:], rejected[6:]]), qid=np.tile(prompt[6:], 2), **given)
+    assert found.n_queries == expected.n_queries == 18
+    np.testing.assert_array_equal(found.coef, expected.coef)
+    np.testing.assert_array_equal(found.standard_errors, expected.standard_errors)
+    with pytest.raises(DataError, match=r"Preferences\(..., prompt=...\)"):
+        weight_intervals(model, data, qid=data.qid)

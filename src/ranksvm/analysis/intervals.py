@@ -15,12 +15,13 @@ from ranksvm._util import checks
 from ranksvm._util.memory import in_words, memory_bytes
 from ranksvm._util.text import feature_label, plain
 from ranksvm._util.threads import one_blas_thread
-from ranksvm._util.types import Features, MatrixLike
+from ranksvm._util.types import Features
 from ranksvm.analysis.explanations import ranker_input
-from ranksvm.data import Queries, frames
+from ranksvm.data import Preferences, Queries, frames
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
+from ranksvm.estimators.base.arguments import TrainingFeatures
 from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
 from ranksvm.fits.options import loss_of
 from ranksvm.fits.results.score_difference import LISTED, aligned
@@ -205,8 +206,8 @@ def checked_level(level: object) -> float:
 
 def weight_intervals(
     model: BaseEstimator,
-    X: MatrixLike,
-    y: ArrayLike | None,
+    X: TrainingFeatures,
+    y: ArrayLike | None = None,
     qid: ArrayLike | None = None,
     *,
     group: ArrayLike | None = None,
@@ -238,13 +239,13 @@ def weight_intervals(
     model : estimator
         RankSVM, fitted or not; a fitted RankSVMCV, whose chosen C is used; or a fitted Pipeline that ends with one. It
         is not changed.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Features in the form expected by the model.
-    y : array-like of shape (n_samples,), or None
-        Labels; None if ``pairs`` are given.
+    X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features), or Preferences
+        Features in the form expected by the model. Preferences are copied.
+    y : array-like of shape (n_samples,), optional
+        Labels; None for Preferences, or if ``pairs`` are given.
     qid : array-like of shape (n_samples,) or str, optional
-        Query of each row, or the column of X that has them. Queries are the sampling units: they must be independent
-        of each other, but documents of one query need not be.
+        Query of each row, or the column of X that has them. Queries (prompts of Preferences) are the sampling units:
+        they must be independent of each other, but documents of one query need not be.
     group : array-like of int, shape (n_queries,), optional
         Instead of ``qid``: sizes of consecutive queries.
     sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
@@ -292,6 +293,10 @@ def weight_intervals(
     """
     checks.check(tol=checks.positive(tol))
     level = checked_level(level)
+    if isinstance(X, Preferences):
+        data = X
+        data.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)  # refuses what is given twice
+        X, qid, pairs, pair_weight = data.X, data.qid, data.pairs, data.weight
     ranker, X, qid, names = ranker_input(model, X, qid, feature_names)
     full = _unfitted(ranker, tol, n_jobs)
     X, qid, _ = frames.split_qid(X, qid)

@@ -24,7 +24,7 @@ class Preferences:
 
     Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score`` and
     ``calibrate`` of `RankSVM`, `RankSVMCV`, `KernelRankSVM` and `KernelRankSVMCV`, their ``eval_set``,
-    `cross_validate` and `regularization_path`.
+    `cross_validate`, `regularization_path` and `analysis.weight_intervals`.
 
     An answer that is in several pairs is repeated in the arrays, once per pair.
 
