@@ -100,9 +100,12 @@ def test_names_of_features():
     model = RankSVM().fit(frames)
     assert model.feature_names_in_.tolist() == names
     assert isinstance(model.coef_table(), pd.DataFrame)
-    others = Preferences(frames.chosen, frames.rejected.rename(columns={"a": "z"}))
-    with pytest.raises(DataError, match="rejected: "):
-        RankSVM().fit(others)
+    with pytest.raises(DataError, match="where chosen has 'a', rejected has 'z'"):
+        Preferences(frames.chosen, frames.rejected.rename(columns={"a": "z"}))
+    with pytest.raises(DataError, match="where chosen has 'b', rejected has 'c'"):
+        Preferences(frames.chosen, frames.rejected[list("acbdef")])
+    numbered = Preferences(pd.DataFrame(data.chosen), pd.DataFrame(data.rejected, columns=range(6, 12)))
+    np.testing.assert_array_equal(RankSVM().fit(numbered).coef_, model.coef_)
 
 
 def test_far_more_features_than_pairs():

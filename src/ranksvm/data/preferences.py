@@ -50,8 +50,8 @@ class Preferences:
     Raises
     ------
     DataError
-        When the arrays differ in their shapes, lengths differ, a prompt is missing, or a weight is negative or not
-        finite.
+        When the arrays differ in their shapes or names of columns, lengths differ, a prompt is missing, or a weight is
+        negative or not finite.
     NoComparablePairsError
         When there is no pair.
 
@@ -81,6 +81,13 @@ class Preferences:
             raise DataError(
                 f"chosen has shape {shape} and rejected {other}: row i of each is one pair, so they must agree."
             )
+        for name, other_name in zip(*map(frames.column_names, self.blocks), strict=False):
+            # names that are not strings, such as pandas' numbers, are not names of features
+            if name != other_name and isinstance(name, str) and isinstance(other_name, str):
+                raise DataError(
+                    "chosen and rejected must have the same columns in the same order, but where chosen has "
+                    f"{name!r}, rejected has {other_name!r}."
+                )
         n_pairs = shape[0]
         if n_pairs == 0:
             raise NoComparablePairsError("chosen and rejected have no rows: there is nothing to learn from.")
