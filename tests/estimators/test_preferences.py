@@ -267,7 +267,7 @@ def test_options_that_need_labels():
         RankSVMCV(Cs=[1.0]).fit(data, eval_set=data, eval_metric="map")
     with pytest.raises(OptionError, match="metric='map' needs labels"):
         RankSVM().fit(data, eval_set=data, eval_metric=[PAIRWISE, "map"])
-    with pytest.raises(DataError, match="takes the matrix of all rows"):
+    with pytest.raises(DataError, match="takes the kernel matrix of all rows"):
         KernelRankSVM(kernel="precomputed").fit(data)
     model = RankSVM().fit(data)
     with pytest.raises(DataError, match="with pairs, give pair_weight"):
