@@ -157,6 +157,9 @@ def test_what_is_refused():
         model.calibrate(data, pairs=data.pairs)
     with pytest.raises(DataError, match="n_splits is 80 but there are only 50"):
         model.calibrate(data, cv=80)
+    with pytest.raises(DataError, match="X has 3 features, but RankSVM is expecting 5"):
+        model.calibrate(Preferences(data.chosen[:, :3], data.rejected[:, :3]))
+    assert not hasattr(model, "predict_proba")
     model.calibrate(data)
     with pytest.raises(DataError, match="chosen has 150 rows and rejected 149"):
         model.predict_proba(data.chosen, data.rejected[:-1])

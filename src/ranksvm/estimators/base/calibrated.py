@@ -107,7 +107,7 @@ class CalibratedMixin(Ranker):
         Raises
         ------
         DataError
-            When the pairs are not valid, or cannot be divided.
+            When the pairs are not valid, or cannot be divided, or the features differ from the model's.
         NoComparablePairsError
             When no pair of a training part has a positive weight.
         OptionError
@@ -139,6 +139,8 @@ class CalibratedMixin(Ranker):
         if cv is not None:
             self._check_fits_pairs()
         held = _Pairs(self, X, pairs, pair_weight, qid)
+        # refuses features other than the model's: the models of the folds would learn from any
+        held.margins(self, np.arange(1))
         if cv is None:
             margins, numbers = held.margins(self, np.arange(len(held.weight))), np.arange(len(held.weight))
         else:
