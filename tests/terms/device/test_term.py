@@ -100,6 +100,26 @@ def test_whole_queries_are_taken_by_a_block_if_that_is_even(large_block_bytes, n
         assert (8 * shared == large_block_bytes) if full else (0 < 8 * shared < large_block_bytes)
 
 
+@pytest.mark.parametrize("n_features", [40, 200])
+def test_queries_without_rows_take_no_shared_memory_that_is_not_there(n_features, monkeypatch):
+    launched = []
+    launch = HostDevice.launch
+
+    def noted(device, variant, kernel, *arguments, **rest):
+        launched.append(kernel)
+        launch(device, variant, kernel, *arguments, **rest)
+
+    monkeypatch.setattr(HostDevice, "launch", noted)
+    X = np.random.default_rng(0).normal(size=(40, n_features))
+    pairs = ComparablePairs.from_labels(Queries.from_group([0, 20, 0, 20], 40), np.arange(40) % 3.0)
+    loss = LossSpec("squared_hinge").with_pairs(pairs)
+    term = DeviceTerm(HostDevice(large_block_bytes=800), as_design_matrix(X), loss)
+    w = np.full(n_features, 0.01)
+    at, expected = term.evaluate(w, None), ThreadedTerm(as_design_matrix(X), loss).evaluate(w, None)
+    np.testing.assert_allclose(at.gradient, expected.gradient, rtol=1e-9)
+    assert "fused_loss" not in launched
+
+
 DEVICES = {
     "rows in shared memory": lambda: HostDevice(large_block_bytes=1 << 16),
     "some rows in shared memory": lambda: HostDevice(large_block_bytes=1 << 13),

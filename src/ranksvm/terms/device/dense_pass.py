@@ -98,7 +98,7 @@ class QueryPass:
             ends = order.pointers[first : short + 1].tolist()
             begin = [ends[k] for k, _ in query_ranges(ends, self._most_rows)] if short > first else []
             begin += order.pointers[short : shared + 1].tolist()
-            fused = self._tasks(begin) if shared > first else None
+            fused = self._tasks(begin) if order.pointers[shared] > start else None
             self._parts.append(_Part(start, stop, fused, self._pieces(order.pointers[shared : last + 1])))
 
     def evaluate(self, w: DeviceArray, width: float, scores: DeviceArray, out: DeviceArray) -> None:
