@@ -133,6 +133,22 @@ def test_files_of_weights_have_no_steps(models, target):
         export(models[True][0], to=target)
 
 
+@pytest.mark.parametrize("target", [*PURE_TREES, "onnx"])
+def test_large_categories(target, tmp_path):
+    """Unknown ids are next to known ones, and float32 does not tell the last two ids apart."""
+    bins = FeatureBins(np.empty(0), False, np.array([5e6 + 1, 5e6 + 2, 5e6 + 5, 2.0**24 + 2, 2.0**25, 2.0**25 + 1]))
+    function = AdditiveFunction(np.zeros(1), np.zeros(1), [bins], [np.arange(7.0)])
+    if target == "onnx":
+        pytest.importorskip("onnx", reason="onnx is not installed")
+    result = export(with_function(function), to=target)
+    assert any(note.startswith("2 levels were lost: float32") for note in result.notes)
+    X = np.array([[*5e6 + np.arange(8.0), *2.0**24 + np.arange(0.0, 6.0, 2.0), 2.0**25, 2.0**25 + 4]]).T
+    runtime = next(runtime for name, runtime in ALL_RUNTIMES if name == target)
+    found = scores_of(target, runtime, result, X, np.zeros(len(X)), tmp_path)
+    np.testing.assert_array_equal(found, [0, 1, 2, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0])
+    np.testing.assert_array_equal(found, function.scores(X.astype(np.float32)))
+
+
 @pytest.mark.parametrize(("target", "runtime"), [key for key in ALL_RUNTIMES if key[0] != "java"])
 def test_a_model_of_float32(target, runtime, tmp_path):
     model, X, qid, expected = fitted(linear=target not in PURE_TREES, dtype=np.float32)

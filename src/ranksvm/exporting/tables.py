@@ -18,8 +18,9 @@ LOWEST = -float(np.finfo(np.float64).max)
 ROUND_OFF = 16.0
 # Scaling in float32 is wrong by two units at most. More would lower cuts beyond the next smaller value of the data.
 ROUND_OFF_FLOAT32 = 3.0
-# Width of the interval of a category, in units of the spacing of float32.
-CATEGORY_WIDTH = 4
+# Width of the interval of a category: CATEGORY_WIDTH units of the spacing of float32, up to MAX_CATEGORY_WIDTH. The
+# threshold in a Solr model is rounded again, because Solr adds 1e-6 to it.
+CATEGORY_WIDTH, MAX_CATEGORY_WIDTH = 4, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +63,11 @@ class Axis:
             cuts = np.where(cuts < self.cuts, np.nextafter(cuts, largest), cuts)
         else:
             values, ends = cuts[int(self.missing) :: 2], cuts[int(self.missing) + 1 :: 2]
-            # the interval of a category ends a few float32 numbers above its value: the threshold in a Solr model is
-            # rounded again, because Solr adds a constant to it
-            np.maximum(ends, _after(values) + CATEGORY_WIDTH * np.spacing(np.abs(values)), out=ends)
+            width = np.minimum(CATEGORY_WIDTH * np.spacing(np.abs(values)), np.float32(MAX_CATEGORY_WIDTH))
+            np.maximum(ends, _after(values) + width, out=ends)
             np.minimum(ends[:-1], values[1:], out=ends[:-1])
+            # a float32 number that stands for several categories is none of them
+            ends[1:][values[1:] == values[:-1]] = values[1:][values[1:] == values[:-1]]
         return replace(self, cuts=cuts.astype(np.float64))
 
 
@@ -92,14 +94,16 @@ class Table:
         return self.values[tuple(axis.intervals_of(X[:, axis.feature]) for axis in self.axes)]
 
     def to_float32(self) -> tuple["Table", int]:
-        """The same table with cuts of float32, without intervals that become empty, and how many became empty."""
-        axes, values, shares, n_empty = [], self.values, self.shares, 0
+        """The same table with cuts of float32, without intervals that become empty, and how many levels are lost."""
+        axes, values, shares, n_lost = [], self.values, self.shares, 0
         for dimension, axis in enumerate(map(Axis.to_float32, self.axes)):
             empty = np.flatnonzero(np.diff(axis.cuts) <= 0.0)
             values, shares = (np.delete(each, empty + 1, axis=dimension) for each in (values, shares))
             axes.append(replace(axis, cuts=np.delete(axis.cuts, empty)))
-            n_empty += len(empty)
-        return Table(tuple(axes), values, shares), n_empty
+            # between two categories there may be no other float32 number
+            lost = empty[(empty - int(axis.missing)) % 2 == 0] if axis.category else empty
+            n_lost += len(lost)
+        return Table(tuple(axes), values, shares), n_lost
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,7 @@ def float32_function(request: Request, engine: str) -> Additive:
     Parameters
     ----------
     request : Request
-        What to write; a note is added if float32 makes intervals of features empty.
+        What to write; a note is added if levels are lost in float32.
     engine : str
         The engine, for messages.
 
@@ -134,13 +134,13 @@ def float32_function(request: Request, engine: str) -> Additive:
     """
     function, tables, lost = request.unscaled(), [], 0
     for table in function.tables:
-        found, n_empty = table.to_float32()
+        found, n_lost = table.to_float32()
         tables.append(found)
-        lost += n_empty
+        lost += n_lost
     if lost:
         request.notes.append(
             f"{lost} {'level was' if lost == 1 else 'levels were'} lost: float32, which {engine} compares, does not "
-            "tell the values at both ends apart."
+            "tell their values from those of other levels."
         )
     function = replace(function, tables=tables)
     request.test = replace(request.test, scores=function(request.test.X))
