@@ -193,6 +193,15 @@ def test_the_dual_of_rows_in_another_order_is_refused(solver):
             method(X[order], y[order], qid[order])
 
 
+def test_the_dual_of_queries_without_rows():
+    X, y, qid = make_data()
+    order = np.argsort(qid, kind="stable")
+    X, y, sizes = X[order], y[order], np.unique(qid, return_counts=True)[1]
+    model = RegularizedRankSVM(0.3).fit(X, y, group=[0, *sizes])
+    expected = model.dual_coef(X, y, group=[0, *sizes]).per_document()
+    np.testing.assert_allclose(X.T @ expected, model.coef_, rtol=0, atol=0.02 * np.abs(model.coef_).max())
+
+
 def test_the_dual_of_one_document_against_many_takes_little_memory():
     X = np.random.default_rng(0).normal(size=(4000, 3))
     y = (np.arange(4000) == 7).astype(float)

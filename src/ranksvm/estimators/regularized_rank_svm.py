@@ -382,7 +382,8 @@ class RegularizedRankSVM(LowRankRanker):
         for query in range(queries.n_queries):
             own = sorted_labels[queries.pointers[query] : queries.pointers[query + 1]]
             _, left, right = matrices.factors(query)
-            if left[:, own == own.min()].any() or right[:, own == own.max()].any():
+            # a query may have no rows
+            if left[:, own == own.min(initial=np.inf)].any() or right[:, own == own.max(initial=-np.inf)].any():
                 raise DataError(
                     f"Query {queries.ids[query]} has its labels in other rows than in the last fit: give the data of "
                     "fit, rows in the same order."
