@@ -89,7 +89,7 @@ class DeviceTerm:
     rows : DenseRows or SparseRows, optional
         The rows of the pairs, if they are on the device already.
     order : DeviceOrder, optional
-        Their order there, if ``rows`` is given.
+        Their order there: the result of `order_on_device`, which is computed if it is not given.
     basis : Basis, optional
         The map from weights to the vectors that the products of ``rows`` take; by default the weights themselves.
     """
@@ -138,10 +138,10 @@ class DeviceTerm:
         self._weights = device.empty((n_numbers,), np.float64)
         # the sums of a loss, then a gradient
         self._results = device.empty((LOSS_COLUMNS + n_numbers,), np.float64)
-        if rows is None or order is None:
+        if rows is None:
             there = layout_on(self._run, design, loss, n_threads)
         else:
-            there = layout_of_rows(rows, order, loss, n_threads)
+            there = layout_of_rows(rows, order_on_device(pairs) if order is None else order, loss, n_threads)
         self._order, self._rows, self._pairs, self._long, self._pass, self._block_bytes = there
         self._is_long = is_long(pairs)
         self._spare: list[DeviceArray] = []
