@@ -98,15 +98,15 @@ class Network(click.ParamType):
 @click.option(
     "--insecure",
     is_flag=True,
-    help="While there is no API key (`ranksvm keys`), answer anyone who can connect: at any --host, under any host "
-    "name, and after the last key was revoked. Use it only if everyone who can connect may rank, give feedback, read "
-    "and administer. While there are keys, it does nothing.",
+    help="While there is no API key (`ranksvm keys`), answer anyone who can connect, even if --host is reachable from "
+    "other machines, if a request names another host, or if the last key was revoked. Use it only if everyone who can "
+    "connect may rank, give feedback, read and administer. While there are keys, it does nothing.",
 )
 @click.option(
     "--allowed-host",
     multiple=True,
     metavar="NAME",
-    help="Host name, besides localhost, at which requests without API keys may address this machine; may be repeated.",
+    help="Host name, besides localhost, that requests without an API key may use for this machine; may be repeated.",
 )
 @click.option(
     "--explore",
@@ -122,9 +122,9 @@ class Network(click.ParamType):
     type=Name(list(RULES)),
     metavar="RULE",
     help="Which documents a clicked one is preferred to: all that were shown without a click (shown), all that were "
-    "shown (shown-all), its neighbor in random order (fair-pairs), or those without a click above it (skip-above; "
-    "last-click-skip-above: for the last click only).  [default: the rule in the store; in a new store shown, or "
-    "fair-pairs with --explore fair-pairs]",
+    "shown (shown-all), the document directly above it, if that one was not clicked and their order was random "
+    "(fair-pairs), or those without a click above it (skip-above; last-click-skip-above: for the last click only).  "
+    "[default: the rule in the store; in a new store shown, or fair-pairs with --explore fair-pairs]",
 )
 @click.option(
     "--bias",
