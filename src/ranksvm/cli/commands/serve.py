@@ -98,9 +98,9 @@ class Network(click.ParamType):
 @click.option(
     "--insecure",
     is_flag=True,
-    help="While there is no API key (`ranksvm keys`), answer anyone who can connect, even if --host is reachable from "
-    "other machines, if a request names another host, or if the last key was revoked. Use it only if everyone who can "
-    "connect may rank, give feedback, read and administer. While there are keys, it does nothing.",
+    help="While there is no API key (`ranksvm keys`), answer anyone who can connect: --host may then be reachable from "
+    "other machines, requests may name another host, and the last key may have been revoked. Use it only if everyone "
+    "who can connect may rank, give feedback, read and administer. While there are keys, it does nothing.",
 )
 @click.option(
     "--allowed-host",

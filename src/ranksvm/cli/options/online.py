@@ -79,7 +79,12 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
             help="For solar1 and solar2: factor, at most 1; at each query it reduces the influence of all earlier "
             "queries.",
         ),
-        click.option("--average", is_flag=True, help="Score with the mean of the weights over all pairs."),
+        click.option(
+            "--average",
+            is_flag=True,
+            help="Score with the mean of the weights that the model had after each pair so far, instead of its last "
+            "weights.",
+        ),
         click.option(
             "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="For committee: its size."
         ),
