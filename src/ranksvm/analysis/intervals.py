@@ -279,7 +279,7 @@ def weight_intervals(
     Notes
     -----
     The loss "hinge" has no second derivative; its expected second derivative is estimated from the pairs with margins
-    between 0.5 and 1.5. The cost is that of a few Hessians, plus a term that is cubic in the smaller dimension of X.
+    between 0.5 and 1.5. It costs as much as a few Hessians, plus a term that is cubic in the smaller dimension of X.
 
     Examples
     --------

@@ -47,9 +47,8 @@ class DeviceLandmarks(Landmarks):
         """The data term of the problem over these functions: see `Landmarks.term`."""
         pairs = loss.pairs
         order = order_on_device(pairs)
-        taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
         run = Launcher(self._device, Variant(hasattr(pairs, "pair_pointers"), False, "double"))
-        rows = DenseRows(run, self._there, taken, self._largest)
+        rows = DenseRows(run, self._there, order.rows_of(pairs), self._largest)
         return DeviceTerm(self._device, self.design, loss, n_threads, rows, order)
 
     def hessian(self, within: LinearObjective, point: "KernelPoint") -> np.ndarray:

@@ -189,7 +189,7 @@ def _common_ends(names: set[str]) -> tuple[int, int]:
     """Lengths of the longest common prefix and of the longest common suffix of several different names."""
 
     def n_common(names: list[str]) -> int:
-        # the common prefix of all names is that of the first and the last name in alphabetical order
+        # the first and the last name in alphabetical order share the common prefix of all names
         pairs = zip_longest(min(names), max(names))
         return next(place for place, (a, b) in enumerate(pairs) if a != b)
 

@@ -20,8 +20,7 @@ struct LevelPairs {
     const double *gain;         // g, or null
     bool adjacent;              // whether only the pairs of neighboring levels count
 
-    // The documents that document i forms pairs with: those of lower levels are lowest .. start, those of higher levels are
-    // stop .. end.
+    // The documents with which document i forms pairs: lowest .. start have lower levels, stop .. end have higher levels.
     struct Partners {
         int32_t lowest, start, stop, end;
     };

@@ -159,7 +159,7 @@ class CodedTerm(DeviceTerm):
         real = "float" if linear and design.features.dtype == np.float32 else "double"
         run = Launcher(device, Variant(listed, sparse, real))
         order = order_on_device(pairs)
-        taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
+        taken = order.rows_of(pairs)
         features = _features_on(run, design, taken, n_threads, {} if on_devices is None else on_devices)
         rows = CodedRows(features, run, design, taken, n_threads)
         # only products are computed there: methods that read single rows are overridden

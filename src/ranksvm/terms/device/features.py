@@ -58,8 +58,7 @@ def feature_term(
     run, pairs = kernel_launcher(device, dtype), loss.pairs
     listed = hasattr(pairs, "pair_pointers")
     order = order_on_device(pairs)
-    taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
     design = _StoredDesign(X, features, dtype)
     X_there, of_rows = features_on(run, features, X), Launcher(device, Variant(listed, False, run.variant.real))
-    rows = DenseRows(of_rows, X_there, taken, design.largest())
+    rows = DenseRows(of_rows, X_there, order.rows_of(pairs), design.largest())
     return DeviceTerm(device, design, loss, n_threads, rows, order)

@@ -141,8 +141,7 @@ def _copied(
     order = order_on_device(pairs, blocks)
     if blocks is not None:
         ranges = [(int(order.pointers[first]), int(order.pointers[last])) for first, last in blocks]
-    taken = order.positions if pairs.rows is None else pairs.rows[order.positions]
-    rows = rows_on(run, design, taken, ranges, n_threads)
+    rows = rows_on(run, design, order.rows_of(pairs), ranges, n_threads)
     return _around(rows, loss, order, block_bytes, n_threads)
 
 

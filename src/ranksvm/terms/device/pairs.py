@@ -33,6 +33,10 @@ class DeviceOrder(NamedTuple):
     queries: np.ndarray
     blocks: list[tuple[int, int]]
 
+    def rows_of(self, pairs: Pairs) -> np.ndarray:
+        """For each place in this order, the row of X."""
+        return self.positions if pairs.rows is None else pairs.rows[self.positions]
+
 
 def order_on_device(pairs: Pairs, blocks: list[tuple[int, int]] | None = None) -> DeviceOrder:
     """The order of documents on a device: a block's shortest queries first, so that neighbors take similar time.
