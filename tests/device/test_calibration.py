@@ -56,7 +56,7 @@ def test_a_device_that_is_slower_costs_more(cost, costs_of):
         "visit": Slowed("visit_others", launch=0.1),
     }
     costs = costs_of(slow[cost])
-    units = {"copy_byte": 32 << 20, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
+    units = {"copy_byte": calibration.COPIED_BYTES, "read_byte": 4 * 128 * 48, "visit": 48 * 48}
     seconds = {name: getattr(costs, name) * n for name, n in units.items()}
     assert seconds.pop(cost) >= 0.09
     assert max(seconds.values()) < 0.05

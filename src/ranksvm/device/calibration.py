@@ -19,9 +19,9 @@ REPETITIONS = 5
 # loss: its own document with this many others. On a GPU of 132 multiprocessors, all threads together read 140 MB and
 # make 3e8 visits.
 READ_VALUES, VISITS = 128, 1024
-# COPIED_BYTES: number of bytes in the timed copy from the host. ROUND_NUMBERS: number of float64 values that the timed
-# round copies to the device and back.
-COPIED_BYTES = 32 << 20
+# COPIED_BYTES: number of bytes in the timed copy from the host (32 MiB were copied at half the speed of 1 GB).
+# ROUND_NUMBERS: number of float64 values that the timed round copies to the device and back.
+COPIED_BYTES = 128 << 20
 ROUND_NUMBERS = 64
 # The values that are read take at most this share of the free memory.
 READ_SHARE = 1 / 8
@@ -58,7 +58,7 @@ class DeviceCosts(NamedTuple):
 def calibrate_device(device: str = "cuda") -> DeviceCosts:
     """Measure what work costs on a GPU. From then on, ``device="auto"`` may choose this GPU.
 
-    This takes some milliseconds, plus the time to compile two small kernels. The result holds for this process, until
+    This takes about 0.1 s, plus the time to compile two small kernels. The result holds for this process, until
     the next call.
 
     Parameters

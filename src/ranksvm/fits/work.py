@@ -49,10 +49,10 @@ PRODUCTS = 100.0
 # in addition for each feature. On two threads the triangle took 2.9 s for an rbf kernel of 46 features, and 0.76 s for
 # a cosine (benchmarks/results/kernel_product.md).
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
-# Seconds for each row that an exact fit takes in addition, which more threads hardly reduce: on the CPU, and on the
-# host of a GPU. On an H100 and 16 threads of a Xeon, fits of 500 to 10,000 rows took 0.03 to 1.4 s on the CPU and 0.02
-# to 0.4 s on the GPU (benchmarks/results/gpu.md).
-CPU_KERNEL_ROW, GPU_KERNEL_ROW = 1e-4, 4e-5
+# Seconds that an exact fit takes in addition, which more threads hardly reduce: on the CPU, CPU_KERNEL times a power of
+# the number of rows; on the host of a GPU, GPU_KERNEL_ROW for each row. On an H100 and 16 threads of a Xeon, fits of
+# 500 to 10,000 rows took 0.02 to 1.6 s on the CPU and 0.02 to 0.5 s on the GPU (benchmarks/results/gpu.md).
+CPU_KERNEL, CPU_KERNEL_POWER, GPU_KERNEL_ROW = 5.2e-6, 1.36, 4e-5
 
 # Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: reading X in an evaluation,
 # as a multiple of a plain reading. VISIT_RATIO: the computation for a pair with its level and weights ("visit"), as a
@@ -60,7 +60,7 @@ CPU_KERNEL_ROW, GPU_KERNEL_ROW = 1e-4, 4e-5
 # EXPONENTIAL, as a multiple of a multiplication. COMPILATION and COMPILATION_OF_KERNELS: the compilation for a fit, as
 # a multiple of the compilation for the calibration. They took 0.75 and 1.6 s, compared with 0.15 to 0.18 s (without a
 # GPU, on a core of the EPYC).
-READ_RATIO, VISIT_RATIO, MULTIPLICATION, EXPONENTIAL = 3.0, 3.8, 0.25, 20.0
+READ_RATIO, VISIT_RATIO, MULTIPLICATION, EXPONENTIAL = 1.5, 2.7, 0.25, 20.0
 COMPILATION, COMPILATION_OF_KERNELS = 5.0, 10.0
 # Additional seconds of a fit on a GPU, apart from the copy of X: per fit, and for each row. These values, READ_RATIO
 # and VISIT_RATIO were chosen to match the times of evaluations and of fits to 1,000 to 1,000,000 rows, on an H100 and a
@@ -341,7 +341,7 @@ def kernel_work(n_rows: int, n_features: int, item: int, precomputed: bool) -> W
     computed = 0.0 if precomputed else values
     return Work(
         cpu=PRODUCTS * CPU_VALUE * values + 0.5 * computed * (CPU_MADE + CPU_MADE_FEATURE * n_features),
-        cpu_serial=CPU_KERNEL_ROW * n_rows,
+        cpu_serial=CPU_KERNEL * n_rows**CPU_KERNEL_POWER,
         gpu_serial=GPU_KERNEL_ROW * n_rows,
         passes=PRODUCTS,
         read=item * values,
