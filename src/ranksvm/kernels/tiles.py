@@ -159,9 +159,11 @@ class Tiles:
             group, top = places[task[0] : task[0] + self.width], task[1]
             bottom = min(top + self.width, stop)
             ours, columns = self.source.ready(slice(top, bottom)), self.source.ready(positions[group])
-            exact, every = np.empty(HEIGHT * len(group)), slice(len(group))
-            for first in range(top, bottom, HEIGHT):
-                rows = slice(first, min(first + HEIGHT, bottom))
+            # as many values at a time as a tile has
+            height = min(HEIGHT * (self.width // len(group)), bottom - top)
+            exact, every = np.empty(height * len(group)), slice(len(group))
+            for first in range(top, bottom, height):
+                rows = slice(first, min(first + height, bottom))
                 values = exact[: (rows.stop - first) * len(group)].reshape(-1, len(group))
                 self.source.values(ours, _within(rows, top), columns, every, values)
                 out[rows, group] = self._rounded(values)
@@ -354,11 +356,12 @@ class MeasuredProducts:
             width = min(self._tiles.width, MEASURED_HEIGHT)
             self._unrounded = Tiles(self.source, np.dtype(np.float64), width)
         found = []
-        for part in np.array_split(positions, -(-len(positions) // SAMPLED_COLUMNS)):
-            columns = np.empty((self.n_rows, len(part)))
-            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, columns, self._n_threads)
+        for part in np.array_split(positions, -(-len(positions) // DRAWN_COLUMNS)):
+            terms = np.empty((len(part), self.n_rows))
+            self._unrounded.columns(part, np.arange(len(part)), 0, self.n_rows, terms.T, self._n_threads)
+            terms *= b
             # NumPy's summation is pairwise along contiguous rows
-            found.append((np.ascontiguousarray(columns.T) * b).sum(axis=1) - product[part])
+            found.append(terms.sum(axis=1) - product[part])
         return np.concatenate(found)
 
 

@@ -61,6 +61,8 @@ class KernelPoint:
         self.gradient = w
         # gradient in the kernel's space: its coefficients g, and Qg
         self.slopes = self.slope_values = coefficients
+        # the operator of the loss's Hessian, created for the first product
+        self.hessian: QueryOperator | None = None
 
 
 class KernelObjective(SmoothedObjective[KernelPoint]):
@@ -302,7 +304,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``v + C H Q v``."""
-        return self.vector(v[0] + self.C * self._curvature_product(point.state, v[1]))
+        return self.vector(v[0] + self.C * self._curvature_product(point, v[1]))
 
     def preconditioner(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray]:
         """An approximate inverse of the Hessian, self-adjoint in the same inner product, without products with Q."""
@@ -328,7 +330,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
         degrees = self.loss.curvature_diagonal(state, 0, self.n_variables)
-        how = self.loss.hessian(state), degrees, self.pairs.pointers
+        hessian = self.loss.hessian(state)
+        how = hessian, degrees, self.pairs.pointers
         correct = correction_by_active_pairs(*how, self.C, self._inversion)
         if correct is None:
             return None
@@ -341,7 +344,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         def solve(r: np.ndarray) -> np.ndarray:
             # (I + C H Q)^-1 H y is M y / C, without a difference; only r - H y still needs one
             y = potentials(r[0])
-            rest = r[0] - self._curvature_product(state, y)
+            rest = r[0] - self._applied(hessian, y)[1]
             return self.vector(rest + correct(y / self.C - self.matrix.product(rest)))
 
         return solve
@@ -416,9 +419,11 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """The diagonal of H."""
         return self.loss.curvature_diagonal(point.state, 0, self.n_variables)
 
-    def _curvature_product(self, state: object, v: np.ndarray) -> np.ndarray:
+    def _curvature_product(self, point: KernelPoint, v: np.ndarray) -> np.ndarray:
         """H v."""
-        return self._applied(self.loss.hessian(state), v)[1]
+        if point.hessian is None:
+            point.hessian = self.loss.hessian(point.state)
+        return self._applied(point.hessian, v)[1]
 
     def _applied(self, operator: QueryOperator, v: np.ndarray) -> tuple[list[tuple[float, float, float]], np.ndarray]:
         """What an operator returns for ranges of queries, and its vector, with an entry for each row."""
@@ -456,7 +461,7 @@ class CoefficientObjective(KernelObjective):
     def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``Q (v + C H Q v)``."""
         Qv = self.matrix.product(v)
-        return self.matrix.product(v + self.C * self._curvature_product(point.state, Qv))
+        return self.matrix.product(v + self.C * self._curvature_product(point, Qv))
 
     def hessian_diagonal(self, point: KernelPoint) -> np.ndarray:
         """Return 1: the trust region uses the Euclidean norm, as in the publication."""
