@@ -402,7 +402,9 @@ class LinearProblem(RankSVMProblem):
         if self.solver == "dual":
             result = self._solve_dual(C, start, interrupted, point)
         else:
-            result = super().solve(C, start, interrupted, point=point)
+            with self._solver_from(C, start, interrupted, point) as solver:
+                result = solver()
+            result.width = self.objective.width
         done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
         if done or not self._solver_was_auto or self.solver not in ("dual", "direct"):
             return result

@@ -2,8 +2,8 @@
 
 import threading
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
@@ -92,27 +92,37 @@ class RankSVMProblem:
 
         The solver starts at f = 0, at the variables ``start``, or at a ``point`` that the objective has evaluated.
         """
+        with self._solver_from(C, start, interrupted, point) as solver:
+            result = solver()
+        result.width = self.objective.width
+        return result
+
+    @contextmanager
+    def _solver_from(
+        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
+    ) -> Iterator[Callable[[], SolverResult]]:
+        """Context in which the solver of the objective, ready to start, may run."""
         objective = self.objective
         if point is None:
             objective.width = self.smoothing["width"] if start is None else self.loss.warm_width
         objective.reweight(C, point)
         warm = start is not None or point is not None
         begin = point.w if point is not None else self._origin() if start is None else start
-        options: dict[str, Any] = {
-            "point": point,
-            "tol": self.tol,
-            "max_iter": self.max_iter,
-            "interrupted": interrupted,
-        }
         load_lapack(objective.n_variables)
         few = objective.n_variables <= FEW_VARIABLES and self.n_rows <= FEW_ROWS
         with nullcontext() if few else one_blas_thread():
             try:
-                result = self._method(warm)(objective, begin, **options)
+                yield partial(
+                    self._method(warm),
+                    objective,
+                    begin,
+                    point=point,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    interrupted=interrupted,
+                )
             except DataError as error:  # overflow
                 raise DataError(f"{error}{note_on_largest_value(self._features)}") from error
-        result.width = objective.width
-        return result
 
     def _method(self, warm: bool) -> Callable[..., SolverResult]:
         """The function of the solver, with its settings; ``warm``: it will start at another solution."""
