@@ -14,16 +14,20 @@
 
 namespace ranksvm::RANKSVM_VARIANT {
 
-// One query, its documents in label order. A loop reuses one of these, and its memory, for all of its queries.
-struct LabeledQuery {
-    int64_t m;
-    bool weighted, gaps, adjacent;
-    Vector<int32_t> level;
-    Vector<double> memory;
+// Arrays with a number for each document of a query, in label order.
+struct DocumentArrays {
     double *s, *a, *b, *g;            // scores, weights, gains
     double *x;                        // the vector that the Laplacian multiplies
     double *as_preferred, *as_other;  // of each document: sums over its pairs in this role, without its own factor
     double *won, *lost;               // the same sums of weights, over the pairs whose loss is curved
+};
+
+// One query, its documents in label order. A loop reuses one of these, and its memory, for all of its queries.
+struct LabeledQuery : DocumentArrays {
+    int64_t m;
+    bool weighted, gaps, adjacent;
+    Vector<int32_t> level;
+    Vector<double> memory;
 
     // The last vector of a range reads a few numbers beyond the documents. An earlier query may have left values there, but
     // always of the same array: a weight is never read from the memory of scores.
@@ -68,79 +72,123 @@ RANKSVM_INLINE void for_levels(const LabeledQuery &query, const Compare &compare
     }
 }
 
-// Goes through the pairs. For each preferred document i it calls `visit.begin(i)`, then `visit.pairs(j, s)` for each vector of
-// other documents (j is the first of them, s has their scores), then `visit.end(i)`. Lanes beyond the last other document have
-// the score -inf: these pairs violate no margin.
+// The other documents of a level: from .. whole fill vectors, and `rest` has the scores of those from `whole` to `below`, and
+// -inf in its other lanes.
+struct OtherDocuments {
+    const double *s;
+    int64_t from, whole, below;
+    Lanes rest;
+
+    RANKSVM_INLINE_METHOD OtherDocuments(const double *scores, int64_t first, int64_t end)
+        : s(scores), from(first), whole(first + (end - first) / kWidth * kWidth), below(end),
+          rest(first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity())) {}
+};
+
+// The pairs of the preferred documents i .. i + kDocuments with the others.
+template <int kDocuments, class Visit>
+RANKSVM_INLINE void visit_documents(int64_t i, const OtherDocuments &all, Visit &visit) {
+    typename Visit::Document documents[kDocuments];
+    for (int d = 0; d < kDocuments; ++d) documents[d] = visit.begin(i + d);
+    const auto pairs = [&](int64_t j, const Lanes &s) {
+        typename Visit::Others others = visit.others(j);
+        for (int d = 0; d < kDocuments; ++d) visit.pairs(documents[d], j, s, others);
+        visit.put(j, others);
+    };
+    for (int64_t j = all.from; j < all.whole; j += kWidth) pairs(j, lanes_at(all.s + j));
+    if (all.whole < all.below) pairs(all.whole, all.rest);
+    for (int d = 0; d < kDocuments; ++d) visit.end(i + d, documents[d]);
+}
+
+// Goes through the pairs of Visit::kDocuments preferred documents at a time: the sums of the other documents are then read and
+// written once for all of these, whose own sums must fit into the registers. `visit.begin(i)` makes what is kept of a preferred
+// document i, and `visit.others(j)` the sums of a vector of other documents, of which j is the first. For each such document
+// and vector, `visit.pairs(document, j, s, others)` adds their pairs (s has the scores of the others). Then
+// `visit.put(j, others)` and `visit.end(i, document)` write the sums. Lanes beyond the last other document have the score -inf:
+// these pairs violate no margin.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs(const LabeledQuery &query, Visit &visit) {
-    const double *s = query.s;
     for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
-        const int64_t whole = from + (below - from) / kWidth * kWidth;
-        const Lanes last = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
-        for (int64_t i = below; i < end && from < below; ++i) {
-            visit.begin(i);
-            for (int64_t j = from; j < whole; j += kWidth) visit.pairs(j, lanes_at(s + j));
-            if (whole < below) visit.pairs(whole, last);
-            visit.end(i);
-        }
+        if (from == below) return;
+        const OtherDocuments others(query.s, from, below);
+        constexpr int kDocuments = Visit::kDocuments;
+        int64_t i = below;
+        for (; i + kDocuments <= end; i += kDocuments) visit_documents<kDocuments>(i, others, visit);
+        if constexpr (kDocuments > 2)
+            if (i + 2 <= end) visit_documents<2>(i, others, visit), i += 2;
+        if (i < end) visit_documents<1>(i, others, visit);
     });
 }
 
 // The weight of a pair of the preferred document i and the other document j is a_i b_j (g_i - g_j); without weights a = b = 1,
-// and without gains the difference is 1. This struct has the factors for the current i and a vector of j. The sums of a
-// document leave out its own factor, by which `put_sides` multiplies them at the end: a term of the sum of i has the factors
-// b_j and g_i - g_j, and a term of the sum of j has a_i and g_i - g_j.
+// and without gains the difference is 1. This struct has the factors of one i, for a vector of j. The sums of a document leave
+// out its own factor, by which `put_sides` multiplies them at the end: a term of the sum of i has the factors b_j and
+// g_i - g_j, and a term of the sum of j has a_i and g_i - g_j.
 template <bool kWeighted, bool kGaps>
 struct PairWeights {
-    const LabeledQuery &query;
     Lanes a, g;
 
-    RANKSVM_INLINE_METHOD void begin(int64_t i) {
+    RANKSVM_INLINE_METHOD void begin(const DocumentArrays &query, int64_t i) {
         if (kWeighted) a = all_lanes(query.a[i]);
         if (kGaps) g = all_lanes(query.g[i]);
     }
-    RANKSVM_INLINE_METHOD Lanes gap(int64_t j) const { return kGaps ? g - lanes_at(query.g + j) : all_lanes(1.0); }
-    RANKSVM_INLINE_METHOD Lanes times_gap(int64_t j, const Lanes &x) const {
+    RANKSVM_INLINE_METHOD Lanes gap(const DocumentArrays &query, int64_t j) const {
+        return kGaps ? g - lanes_at(query.g + j) : all_lanes(1.0);
+    }
+    RANKSVM_INLINE_METHOD Lanes times_gap(const DocumentArrays &query, int64_t j, const Lanes &x) const {
         return kGaps ? x * (g - lanes_at(query.g + j)) : x;
     }
     RANKSVM_INLINE_METHOD Lanes times_a(const Lanes &x) const { return kWeighted ? a * x : x; }
-    RANKSVM_INLINE_METHOD Lanes times_b(int64_t j, const Lanes &x) const {
+    RANKSVM_INLINE_METHOD Lanes times_b(const DocumentArrays &query, int64_t j, const Lanes &x) const {
         return kWeighted ? lanes_at(query.b + j) * x : x;
     }
 };
 
-RANKSVM_INLINE void add_lanes(double *p, const Lanes &x) { put_lanes(p, lanes_at(p) + x); }
+// The sums of a vector of other documents.
+struct OtherSums {
+    Lanes as_other, lost;
+};
 
 // Squared hinge: as_preferred and as_other receive the sums of the hinges, up to the document's own factor.
 template <bool kWeighted, bool kGaps>
 struct VisitSquaredHinge {
-    const LabeledQuery &query;
-    PairWeights<kWeighted, kGaps> weights;
-    Lanes threshold, zero, own, hinges, degree, value;
+    static constexpr int kDocuments = kWidth == 8 ? 4 : 2;
+    struct Document {
+        PairWeights<kWeighted, kGaps> weights;
+        Lanes own, hinges, degree, value;
+    };
+    using Others = OtherSums;
+    const DocumentArrays query;  // not a reference: writing sums could change what it refers to
+    Lanes threshold, zero, value;
 
     RANKSVM_INLINE_METHOD VisitSquaredHinge(const LabeledQuery &labeled, double margin)
-        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, threshold(all_lanes(margin)),
-          zero(all_lanes(0.0)), own(zero), hinges(zero), degree(zero), value(zero) {}
+        : query(labeled), threshold(all_lanes(margin)), zero(all_lanes(0.0)), value(zero) {}
 
-    RANKSVM_INLINE_METHOD void begin(int64_t i) {
-        weights.begin(i);
-        own = all_lanes(query.s[i]);
-        hinges = degree = zero;
+    RANKSVM_INLINE_METHOD Document begin(int64_t i) const {
+        Document document = {{}, all_lanes(query.s[i]), zero, zero, zero};
+        document.weights.begin(query, i);
+        return document;
     }
-    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
+    RANKSVM_INLINE_METHOD Others others(int64_t j) const { return {lanes_at(query.as_other + j), lanes_at(query.lost + j)}; }
+    RANKSVM_INLINE_METHOD void pairs(Document &document, int64_t j, const Lanes &s, Others &others) const {
         // d > 0 exactly if the margin is less than the threshold: the difference of two unequal numbers does not round to 0
-        const Lanes d = threshold - (own - s), h = where_less(zero, d, d, zero);
-        const Lanes pull = weights.times_gap(j, h), edge = where_less(zero, d, weights.gap(j), zero);
-        const Lanes a_pull = weights.times_a(pull), b_pull = weights.times_b(j, pull);
-        add_lanes(query.as_other + j, a_pull);
-        add_lanes(query.lost + j, weights.times_a(edge));
-        hinges += b_pull;
-        degree += weights.times_b(j, edge);
-        value += weights.times_a(b_pull) * h;
+        const Lanes d = threshold - (document.own - s), h = where_less(zero, d, d, zero);
+        const PairWeights<kWeighted, kGaps> &weights = document.weights;
+        const Lanes pull = weights.times_gap(query, j, h), edge = where_less(zero, d, weights.gap(query, j), zero);
+        const Lanes b_pull = weights.times_b(query, j, pull);
+        others.as_other += weights.times_a(pull);
+        others.lost += weights.times_a(edge);
+        document.hinges += b_pull;
+        document.degree += weights.times_b(query, j, edge);
+        document.value += weights.times_a(b_pull) * h;
     }
-    RANKSVM_INLINE_METHOD void end(int64_t i) {
-        query.as_preferred[i] = sum_of(hinges);
-        query.won[i] = sum_of(degree);
+    RANKSVM_INLINE_METHOD void put(int64_t j, const Others &others) const {
+        put_lanes(query.as_other + j, others.as_other);
+        put_lanes(query.lost + j, others.lost);
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i, const Document &document) {
+        query.as_preferred[i] = sum_of(document.hinges);
+        query.won[i] = sum_of(document.degree);
+        value += document.value;
     }
 };
 
@@ -148,67 +196,88 @@ struct VisitSquaredHinge {
 // pair's loss. The loss is alpha h - alpha^2 d / 2, and the slack is h (1 - alpha).
 template <bool kWeighted, bool kGaps>
 struct VisitHuber {
-    const LabeledQuery &query;
-    PairWeights<kWeighted, kGaps> weights;
-    Lanes outer, inner, zero, one, steepness, own, pulls, degree;
+    static constexpr int kDocuments = kWidth == 8 ? 4 : 2;
+    struct Document {
+        PairWeights<kWeighted, kGaps> weights;
+        Lanes own, pulls, degree;
+    };
+    using Others = OtherSums;
+    const DocumentArrays query;
+    Lanes outer, inner, zero, one, steepness;
     Lanes products, squares, slack;  // of all pairs: alpha h, alpha^2, h (1 - alpha)
 
     RANKSVM_INLINE_METHOD VisitHuber(const LabeledQuery &labeled, double outer_threshold, double inner_threshold,
                                      double width)
-        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
-          inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), one(all_lanes(1.0)), steepness(all_lanes(1.0 / width)),
-          own(zero), pulls(zero), degree(zero), products(zero), squares(zero), slack(zero) {}
+        : query(labeled), outer(all_lanes(outer_threshold)), inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)),
+          one(all_lanes(1.0)), steepness(all_lanes(1.0 / width)), products(zero), squares(zero), slack(zero) {}
 
-    RANKSVM_INLINE_METHOD void begin(int64_t i) {
-        weights.begin(i);
-        own = all_lanes(query.s[i]);
-        pulls = degree = zero;
+    RANKSVM_INLINE_METHOD Document begin(int64_t i) const {
+        Document document = {{}, all_lanes(query.s[i]), zero, zero};
+        document.weights.begin(query, i);
+        return document;
     }
-    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
-        const Lanes margin = own - s, d = outer - margin, h = where_less(zero, d, d, zero), scaled = h * steepness;
+    RANKSVM_INLINE_METHOD Others others(int64_t j) const { return {lanes_at(query.as_other + j), lanes_at(query.lost + j)}; }
+    RANKSVM_INLINE_METHOD void pairs(Document &document, int64_t j, const Lanes &s, Others &others) {
+        const Lanes margin = document.own - s, d = outer - margin, h = where_less(zero, d, d, zero), scaled = h * steepness;
         const Lanes alpha = where_less(margin, inner, one, where_less(scaled, one, scaled, one));
-        const Lanes gap = weights.gap(j), ring = where_less(margin, inner, zero, where_less(zero, d, gap, zero));
-        const Lanes pull = weights.times_gap(j, alpha), b_pull = weights.times_b(j, pull);
-        add_lanes(query.as_other + j, weights.times_a(pull));
-        add_lanes(query.lost + j, weights.times_a(ring));
-        pulls += b_pull;
-        degree += weights.times_b(j, ring);
+        const PairWeights<kWeighted, kGaps> &weights = document.weights;
+        const Lanes gap = weights.gap(query, j), ring = where_less(margin, inner, zero, where_less(zero, d, gap, zero));
+        const Lanes pull = weights.times_gap(query, j, alpha), b_pull = weights.times_b(query, j, pull);
+        others.as_other += weights.times_a(pull);
+        others.lost += weights.times_a(ring);
+        document.pulls += b_pull;
+        document.degree += weights.times_b(query, j, ring);
         const Lanes ab_pull = weights.times_a(b_pull);
         products += ab_pull * h;
         squares += ab_pull * alpha;
-        slack += weights.times_a(weights.times_b(j, weights.times_gap(j, h * (one - alpha))));
+        slack += weights.times_a(weights.times_b(query, j, weights.times_gap(query, j, h * (one - alpha))));
     }
-    RANKSVM_INLINE_METHOD void end(int64_t i) {
-        query.as_preferred[i] = sum_of(pulls);
-        query.won[i] = sum_of(degree);
+    RANKSVM_INLINE_METHOD void put(int64_t j, const Others &others) const {
+        put_lanes(query.as_other + j, others.as_other);
+        put_lanes(query.lost + j, others.lost);
+    }
+    RANKSVM_INLINE_METHOD void end(int64_t i, const Document &document) const {
+        query.as_preferred[i] = sum_of(document.pulls);
+        query.won[i] = sum_of(document.degree);
     }
 };
 
 // Sums of the differences of x over the curved pairs, from which `put_sides` makes L x.
 template <bool kWeighted, bool kGaps, bool kRing>
 struct VisitLaplacian {
-    const LabeledQuery &query;
-    PairWeights<kWeighted, kGaps> weights;
-    Lanes outer, inner, zero, own, x, flows;
+    static constexpr int kDocuments = kWidth == 8 ? 4 : 2;
+    struct Document {
+        PairWeights<kWeighted, kGaps> weights;
+        Lanes own, x, flows;
+    };
+    // the sums and x of a vector of other documents
+    struct Others {
+        Lanes as_other, x;
+    };
+    const DocumentArrays query;
+    Lanes outer, inner, zero;
 
     RANKSVM_INLINE_METHOD VisitLaplacian(const LabeledQuery &labeled, double outer_threshold, double inner_threshold)
-        : query(labeled), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, outer(all_lanes(outer_threshold)),
-          inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)), own(zero), x(zero), flows(zero) {}
+        : query(labeled), outer(all_lanes(outer_threshold)), inner(all_lanes(inner_threshold)), zero(all_lanes(0.0)) {}
 
-    RANKSVM_INLINE_METHOD void begin(int64_t i) {
-        weights.begin(i);
-        own = all_lanes(query.s[i]);
-        x = all_lanes(query.x[i]);
-        flows = zero;
+    RANKSVM_INLINE_METHOD Document begin(int64_t i) const {
+        Document document = {{}, all_lanes(query.s[i]), all_lanes(query.x[i]), zero};
+        document.weights.begin(query, i);
+        return document;
     }
-    RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
-        const Lanes margin = own - s;
-        Lanes flow = where_less(margin, outer, weights.times_gap(j, x - lanes_at(query.x + j)), zero);
+    RANKSVM_INLINE_METHOD Others others(int64_t j) const { return {lanes_at(query.as_other + j), lanes_at(query.x + j)}; }
+    RANKSVM_INLINE_METHOD void pairs(Document &document, int64_t j, const Lanes &s, Others &others) const {
+        const Lanes margin = document.own - s;
+        const PairWeights<kWeighted, kGaps> &weights = document.weights;
+        Lanes flow = where_less(margin, outer, weights.times_gap(query, j, document.x - others.x), zero);
         if (kRing) flow = where_less(margin, inner, zero, flow);
-        add_lanes(query.as_other + j, weights.times_a(flow));
-        flows += weights.times_b(j, flow);
+        others.as_other += weights.times_a(flow);
+        document.flows += weights.times_b(query, j, flow);
     }
-    RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
+    RANKSVM_INLINE_METHOD void put(int64_t j, const Others &others) const { put_lanes(query.as_other + j, others.as_other); }
+    RANKSVM_INLINE_METHOD void end(int64_t i, const Document &document) const {
+        query.as_preferred[i] = sum_of(document.flows);
+    }
 };
 
 // For each document, writes to its position in `out` u times its sum as the other document of its pairs, plus v times its sum

@@ -22,6 +22,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 // that sums are the same to the last bit.
 constexpr int64_t kSharedVisits = 1024, kVisitShares = 16;
 
+RANKSVM_INLINE void add_lanes(double *p, const Lanes &x) { put_lanes(p, lanes_at(p) + x); }
+
 // The value, and the sums of minus the derivatives (pulls) and of the second derivatives (bends).
 template <bool kWeighted, bool kGaps, class Function>
 struct VisitSmooth {
@@ -32,22 +34,22 @@ struct VisitSmooth {
     Lanes own, pulls, degree, value;
 
     RANKSVM_INLINE_METHOD VisitSmooth(const LabeledQuery &labeled, Function f, double *sums, double *bends)
-        : query(labeled), function(f), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums), lost(bends),
-          own(all_lanes(0.0)), pulls(own), degree(own), value(own) {}
+        : query(labeled), function(f), weights{}, as_other(sums), lost(bends), own(all_lanes(0.0)), pulls(own), degree(own),
+          value(own) {}
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
-        weights.begin(i);
+        weights.begin(query, i);
         own = all_lanes(query.s[i]);
         pulls = degree = all_lanes(0.0);
     }
     RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
         const AtMargins at = function.at(own - s);
-        const Lanes pull = weights.times_gap(j, at.pull), bend = weights.times_gap(j, at.bend);
+        const Lanes pull = weights.times_gap(query, j, at.pull), bend = weights.times_gap(query, j, at.bend);
         add_lanes(as_other + j, weights.times_a(pull));
         add_lanes(lost + j, weights.times_a(bend));
-        pulls += weights.times_b(j, pull);
-        degree += weights.times_b(j, bend);
-        value += weights.times_a(weights.times_b(j, weights.times_gap(j, at.value)));
+        pulls += weights.times_b(query, j, pull);
+        degree += weights.times_b(query, j, bend);
+        value += weights.times_a(weights.times_b(query, j, weights.times_gap(query, j, at.value)));
     }
     RANKSVM_INLINE_METHOD void end(int64_t i) {
         query.as_preferred[i] = sum_of(pulls);
@@ -66,38 +68,38 @@ struct VisitSmoothLaplacian {
     Lanes infinity, zero, own, x, flows;
 
     RANKSVM_INLINE_METHOD VisitSmoothLaplacian(const LabeledQuery &labeled, Function f, double *sums, double *)
-        : query(labeled), function(f), weights{labeled, all_lanes(1.0), all_lanes(0.0)}, as_other(sums),
-          infinity(all_lanes(std::numeric_limits<double>::infinity())), zero(all_lanes(0.0)), own(zero), x(zero),
-          flows(zero) {}
+        : query(labeled), function(f), weights{}, as_other(sums), infinity(all_lanes(std::numeric_limits<double>::infinity())),
+          zero(all_lanes(0.0)), own(zero), x(zero), flows(zero) {}
 
     RANKSVM_INLINE_METHOD void begin(int64_t i) {
-        weights.begin(i);
+        weights.begin(query, i);
         own = all_lanes(query.s[i]);
         x = all_lanes(query.x[i]);
         flows = all_lanes(0.0);
     }
     RANKSVM_INLINE_METHOD void pairs(int64_t j, const Lanes &s) {
         const Lanes margin = own - s, difference = x - lanes_at(query.x + j);
+        const Lanes bent = weights.times_gap(query, j, function.at(margin).bend * difference);
         // beyond the last other document x may be NaN
-        const Lanes flow = where_less(margin, infinity, weights.times_gap(j, function.at(margin).bend * difference), zero);
+        const Lanes flow = where_less(margin, infinity, bent, zero);
         add_lanes(as_other + j, weights.times_a(flow));
-        flows += weights.times_b(j, flow);
+        flows += weights.times_b(query, j, flow);
     }
     RANKSVM_INLINE_METHOD void end(int64_t i) { query.as_preferred[i] = sum_of(flows); }
     RANKSVM_INLINE_METHOD double total() const { return 0.0; }
 };
 
-// Like `visit_pairs` of all_pairs.hpp, but goes only through the pairs of the preferred documents first .. last.
+// Goes through the pairs of the preferred documents first .. last, one of these at a time: functions take much longer than
+// reading and writing the sums of the others. `visit` has the sums of one preferred document.
 template <class Visit>
 RANKSVM_INLINE void visit_pairs_of(const LabeledQuery &query, int64_t first, int64_t last, Visit &visit) {
-    const double *s = query.s;
     for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
-        const int64_t whole = from + (below - from) / kWidth * kWidth;
-        const Lanes rest = first_lanes(lanes_at(s + whole), below - whole, -std::numeric_limits<double>::infinity());
-        for (int64_t i = std::max(below, first); i < std::min(end, last) && from < below; ++i) {
+        if (from == below) return;
+        const OtherDocuments others(query.s, from, below);
+        for (int64_t i = std::max(below, first); i < std::min(end, last); ++i) {
             visit.begin(i);
-            for (int64_t j = from; j < whole; j += kWidth) visit.pairs(j, lanes_at(s + j));
-            if (whole < below) visit.pairs(whole, rest);
+            for (int64_t j = from; j < others.whole; j += kWidth) visit.pairs(j, lanes_at(others.s + j));
+            if (others.whole < below) visit.pairs(others.whole, others.rest);
             visit.end(i);
         }
     });
@@ -141,12 +143,12 @@ RANKSVM_INLINE double visit_smooth(const LabeledQuery &query, int function_numbe
 // Weights of the pairs of the preferred document i with the others from .. below, times the bends.
 template <bool kWeighted, bool kGaps, class Function>
 RANKSVM_INLINE void bends_of(const LabeledQuery &query, Function function, int64_t i, int64_t from, int64_t below, double *out) {
-    PairWeights<kWeighted, kGaps> weights{query, all_lanes(1.0), all_lanes(0.0)};
-    weights.begin(i);
+    PairWeights<kWeighted, kGaps> weights = {};
+    weights.begin(query, i);
     const Lanes own = all_lanes(query.s[i]);
     for (int64_t j = from; j < below; j += kWidth) {
-        const Lanes bend = weights.times_gap(j, function.at(own - lanes_at(query.s + j)).bend);
-        put_lanes(out + j, weights.times_a(weights.times_b(j, bend)));
+        const Lanes bend = weights.times_gap(query, j, function.at(own - lanes_at(query.s + j)).bend);
+        put_lanes(out + j, weights.times_a(weights.times_b(query, j, bend)));
     }
 }
 
