@@ -114,6 +114,8 @@ def test_the_column_of_ids_is_that_of_the_model(column):
     assert metrics.scorer("ndcg@10")(ranker, frame, data.y) == ranker.score(frame, data.y)
     with pytest.raises(DataError, match="was called without qid"):
         metrics.scorer("ndcg@10")(ranker, frame.drop(columns=column), data.y)
+    with pytest.raises(DataError, match="qid='absent' names a column, but X has no such column"):
+        metrics.scorer("ndcg@10")(ranker, frame, data.y, qid="absent")
     if column == "qid":
         values = cross_val_score(
             ranker, frame, data.y, groups=data.qid, cv=GroupKFold(3), scoring=metrics.scorer("ndcg@10")

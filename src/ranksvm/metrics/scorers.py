@@ -64,7 +64,7 @@ class RankingScorer:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid (as params={'qid': qid} or qid=qid); "
                 "ranksvm.cross_validate needs neither. If all rows are one query, pass the same id for each."
             )
-        ids = frames.column(X, qid) if isinstance(qid, str) and frames.has_column(X, qid) else qid
+        ids = frames.split_qid(X, qid)[1]
         scores = predict_scores(estimator, X, qid)
         rules: dict[str, Any] = {"convention": self.convention, "max_label": self.max_label}
         result = evaluate(y, scores, ids, self.metric, sample_weight=sample_weight, **rules)
