@@ -78,3 +78,5 @@ def test_a_notebook_shows_the_fit_below_the_parameters(ranker, data):
     assert "trained on" in shown["text/html"]
     with sklearn.config_context(display="text"):
         assert ranker._repr_html_().startswith("<table")
+        assert sklearn.clone(ranker)._repr_html_() is None
+        assert sklearn.clone(ranker)._repr_mimebundle_() == {"text/plain": repr(ranker)}

@@ -292,18 +292,19 @@ class Ranker:
         check_is_fitted(self)
         return export(self, path, to=to, **options)
 
-    def _repr_html_(self) -> str:
-        """HTML for a notebook: scikit-learn's diagram of the parameters, and a table of facts about the fit."""
+    def _repr_html_(self) -> str | None:
+        """HTML for a notebook: scikit-learn's diagram of the parameters, and a table of facts about the fit, if any."""
         # scikit-learn's `_repr_html_` is a property that does not exist if the user has chosen text
         diagram = getattr(super(), "_repr_html_", None)
         facts = ""
         if is_fitted(self):
             facts = facts_html(fit_facts(described_fit(self)), f"The fit of this {type(self).__name__}")
-        return ("" if diagram is None else diagram()) + facts
+        return ("" if diagram is None else diagram()) + facts or None
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        """The results of `_repr_html_` and `repr`; a notebook chooses one."""
-        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+        """The results of `repr` and `_repr_html_`; a notebook chooses one."""
+        html = self._repr_html_()
+        return {"text/plain": repr(self)} | ({} if html is None else {"text/html": html})
 
     def _params_now(self) -> dict[str, Any]:
         """The current hyper-parameters that define a model."""
