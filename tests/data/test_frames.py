@@ -224,3 +224,10 @@ def test_numbers_too_large_for_float64():
     for X in ([[10**400, 1], [1, 2]], np.array([[10**400, 1], [1, 2]], dtype=object)):
         with pytest.raises(DataError, match="too large"):
             RankSVM().fit(X, [0, 1])
+
+
+@pytest.mark.parametrize("kind", ["M8[s]", "m8[s]"])
+def test_an_array_of_times_is_refused_as_a_column_of_times_is(kind):
+    X = np.arange(8).reshape(4, 2).astype(kind)
+    with pytest.raises(DataError, match="features must be numbers, but X has the type"):
+        RankSVM().fit(X, [0, 1, 2, 3], group=[4])

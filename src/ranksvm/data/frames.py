@@ -426,6 +426,8 @@ def validated(
     if not is_frame(X):
         if is_sparse(X):
             check_sparse_format(X)
+        if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+            raise DataError(f"features must be numbers, but X has the type {X.dtype}: encode the times as numbers.")
         if y is _NO_LABELS:
             return validate_data(estimator, X, reset=reset, **checks)
         if is_plain_vector(y, X):
