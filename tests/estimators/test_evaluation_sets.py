@@ -85,6 +85,14 @@ def test_features_and_labels_may_be_given_apart_as_in_lightgbm(data, others, mod
     assert one == {"valid_0": expected["valid_0"]}
 
 
+@pytest.mark.parametrize("make", [RankSVM, lambda: RankSVMCV(CS)])
+def test_several_sets_may_be_a_tuple_as_in_xgboost(data, others, make):
+    sets, qids = [(each.X, each.y) for each in others], [each.qid for each in others]
+    fit = partial(make().fit, data.X, data.y, qid=data.qid)
+    expected = fit(eval_set=sets, eval_qid=qids).evals_result_
+    assert fit(eval_set=tuple(sets), eval_qid=tuple(qids)).evals_result_ == expected
+
+
 def test_the_first_set_chooses_C(data, others):
     sets = [(each.X, each.y) for each in others]
     model = RankSVMCV(CS, metric="map").fit(

@@ -140,7 +140,7 @@ class DaskChoosingRanker(DaskRanker):
         ----------
         X, y, qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : optional
             As in `DaskRankSVM.fit`. Folds divide listed pairs as in `RankSVMCV.fit`.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Validation data: C is chosen on the first set. Without it, C is chosen by folds of the queries.
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.

@@ -72,7 +72,7 @@ class DaskSingleRanker(DaskRanker):
             Explicit preferences instead of ``y``, as in `RankSVM.fit`: row numbers (preferred, other) in the whole
             data, which continue from part to part. This process and every worker keep all pairs. Without ``qid``, rows
             that pairs connect are moved to the same part.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Data to evaluate the model on, in any of these forms; ``(X, pairs)`` or `Preferences` for the pairwise
             accuracy, ``(X, time, event)`` for censored times.
         eval_X, eval_y : array-like, or tuples of array-likes, optional

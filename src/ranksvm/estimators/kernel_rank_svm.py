@@ -284,7 +284,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
             Explicit preferences instead of ``y``, as in `RankSVM.fit`.
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Data to evaluate the model on, as in `RankSVM.fit`; for a precomputed kernel X holds the kernel values
             between its documents and the documents of the fit.
         eval_X, eval_y : array-like, or tuples of array-likes, optional

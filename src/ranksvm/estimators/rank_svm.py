@@ -326,7 +326,7 @@ class RankSVMCore(DualMixin, LinearRanker):
             from, if the smaller time has an observed event (of equal times, a censored one is longer). Such pairs are
             not stored one by one, unlike ``pairs``. Without ``qid`` all rows are one query; with it, only times of one
             query (stratum) are compared.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Data to evaluate the model on, as in LightGBM and XGBoost. The values are stored in ``evals_result_`` and do
             not affect the fit. An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise accuracy, or ``(X,
             time, event)``, for the concordance index.

@@ -205,13 +205,13 @@ class EvaluationSets:
         }
 
 
-def joined_sets(eval_set: Sets, eval_X: object, eval_y: object) -> Sets | list[tuple[Any, Any]]:
+def joined_sets(eval_set: Sets, eval_X: object, eval_y: object) -> Sets | list[Any]:
     """The sets in the form of ``eval_set``, from whichever arguments of ``fit`` were given.
 
     Parameters
     ----------
     eval_set
-        The argument of ``fit``.
+        The argument of ``fit``. A tuple of sets becomes a list.
     eval_X, eval_y : array-like, or tuple of array-likes, or None
         The features and the labels of one set, or, in tuples, of several.
 
@@ -226,6 +226,8 @@ def joined_sets(eval_set: Sets, eval_X: object, eval_y: object) -> Sets | list[t
         When both forms are given, or features without labels or labels without features.
     """
     if eval_X is None and eval_y is None:
+        if isinstance(eval_set, tuple) and all(isinstance(each, tuple | Preferences) for each in eval_set):
+            return list(eval_set)
         return eval_set
     if eval_set is not None:
         raise DataError("eval_set and eval_X with eval_y are two forms of the same sets: give one of them.")

@@ -204,7 +204,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         event : array-like of bool, shape (n_samples,), optional
             Which of the times in ``y`` are observed, as in `RankSVM.fit`: a HIGHER SCORE MEANS A LONGER TIME. The score
             is the concordance index; folds divide the queries (strata), or, if there is only one, the rows.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Validation data, as in LightGBM and XGBoost. The choice is made on the first set; on others the metric
             is only recorded (``evals_result_``). An item may also be ``(X, pairs)`` or `Preferences`, for the pairwise
             accuracy, or ``(X, time, event)``, for the concordance index.

@@ -128,7 +128,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         propensity : array-like of shape (n_samples,), optional
             Probability, in (0, 1], with which feedback on the row was observed. The weights of the pairs in which the
             row is preferred are divided by it.
-        eval_set : list of tuple (X, y), or one such tuple, optional
+        eval_set : list or tuple of tuples (X, y), or one such tuple, optional
             Data to evaluate the model on after each pass, as in LightGBM and XGBoost.
         eval_X, eval_y : array-like, or tuples of array-likes, optional
             Instead of ``eval_set``: the features and the labels of one set, or of several, as in LightGBM 4.7.
