@@ -41,7 +41,7 @@ def check_same(found, expected, tol=TOL):
     assert found.duality_gap_ <= tol * found.objective_
     assert (found.n_pairs_, found.n_queries_) == (expected.n_pairs_, expected.n_queries_)
     np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=2e-4)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-4)
+    np.testing.assert_allclose(found.linear_coef_, expected.linear_coef_, atol=2e-4)
     if expected.interaction_bounds_ is not None:
         np.testing.assert_allclose(found.candidate_bounds_, expected.candidate_bounds_, rtol=1e-3)
         np.testing.assert_allclose(found.interaction_values_, expected.interaction_values_, atol=2e-4)

@@ -53,7 +53,7 @@ def same(found, expected, tol=1e-9):
     assert found.objective_ == pytest.approx(expected.objective_, rel=2 * tol)
     assert (found.n_pairs_, found.n_queries_) == (expected.n_pairs_, expected.n_queries_)
     np.testing.assert_allclose(found.shape_values_, expected.shape_values_, atol=2e-4)
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-4)
+    np.testing.assert_allclose(found.linear_coef_, expected.linear_coef_, atol=2e-4)
     if expected.interaction_bounds_ is not None:
         np.testing.assert_allclose(found.candidate_bounds_, expected.candidate_bounds_, rtol=1e-3)
         np.testing.assert_allclose(found.interaction_values_, expected.interaction_values_, atol=2e-4)

@@ -120,7 +120,7 @@ def test_without_steps_it_is_the_linear_model_of_scaled_features():
     extent = np.ptp(X, axis=0)
     model = AdditiveRankSVM(C=0.1, step_weight=0.0, **TIGHT).fit(X, data.y, qid=data.qid)
     linear = RankSVM(C=0.1, **TIGHT).fit(X / extent, data.y, qid=data.qid)
-    assert np.allclose(model.coef_, linear.coef_ / extent, rtol=0, atol=1e-5)
+    assert np.allclose(model.linear_coef_, linear.coef_ / extent, rtol=0, atol=1e-5)
     assert not model.shape_values_.any()
     assert model.objective_ == pytest.approx(linear.objective_, rel=1e-9)
 

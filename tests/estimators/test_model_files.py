@@ -192,3 +192,12 @@ def test_support_vectors_with_wide_indices():
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     model = ranksvm.KernelRankSVM(kernel="laplacian").fit(wide, Y, qid=QID)
     np.testing.assert_array_equal(model.predict(SPARSE), model.predict(wide))
+
+
+def test_the_linear_part_of_an_additive_model_had_another_name(tmp_path):
+    model, path = ranksvm.AdditiveRankSVM().fit(X, Y, qid=QID), tmp_path / "model"
+    model.save(path)
+    with zipfile.ZipFile(path) as archive:
+        fitted = json.loads(archive.read("header.json"))["model"]["fitted"]
+    path.write_bytes(changed(path.read_bytes(), fitted={"coef_": fitted["linear_coef_"], "linear_coef_": ...}))
+    np.testing.assert_array_equal(ranksvm.load(path).predict(X), model.predict(X))

@@ -93,7 +93,7 @@ def check(model, X, qid, expected, target, runtime, folder, single=False, data=N
 @pytest.mark.parametrize(("target", "runtime"), ALL_RUNTIMES)
 def test_steps_alone(models, target, runtime, tmp_path):
     model, X, qid, expected = models[False]
-    assert not model.coef_.any()
+    assert not model.linear_coef_.any()
     assert np.isnan(X).any()
     check(model, X, qid, expected, target, runtime, tmp_path)
 
@@ -101,7 +101,7 @@ def test_steps_alone(models, target, runtime, tmp_path):
 @pytest.mark.parametrize(("target", "runtime"), WITH_LINEAR_PART)
 def test_steps_and_a_linear_part(models, target, runtime, tmp_path):
     model, X, qid, expected = models[True]
-    assert model.coef_.any()
+    assert model.linear_coef_.any()
     check(model, X, qid, expected, target, runtime, tmp_path, data=X)
 
 
@@ -253,7 +253,7 @@ def with_function(function, names=None):
 
     ranker = Ranker(linear=False)
     ranker.n_features_in_ = function.n_features
-    ranker.coef_, ranker.fill_, ranker.cuts_ = function.coef, function.fill, np.empty(0)
+    ranker.linear_coef_, ranker.fill_, ranker.cuts_ = function.coef, function.fill, np.empty(0)
     if names is not None:
         ranker.feature_names_in_ = np.array(names, dtype=object)
     return ranker

@@ -241,7 +241,7 @@ class FunctionArrays(NamedTuple):
 
     Attributes
     ----------
-    coef, fill : ndarray of float64, shape (n_features,)
+    linear_coef, fill : ndarray of float64, shape (n_features,)
         The weights of the linear part, and the value that it uses for missing values.
     has_missing : ndarray of int64, shape (n_features,)
         1 for a feature whose missing values have a level.
@@ -261,7 +261,7 @@ class FunctionArrays(NamedTuple):
         The values of all cells (combinations of two levels), one interaction after the other, row by row.
     """
 
-    coef: np.ndarray
+    linear_coef: np.ndarray
     fill: np.ndarray
     has_missing: np.ndarray
     is_categorical: np.ndarray
@@ -293,7 +293,7 @@ def arrays_of(function: AdditiveFunction) -> FunctionArrays:
     own = [_places(each) for each in function.bins]
     in_pairs = [_places(coarse[j]) if j in coarse else np.empty(0) for j in range(function.n_features)]
     return FunctionArrays(
-        coef=function.coef,
+        linear_coef=function.coef,
         fill=function.fill,
         has_missing=np.array([int(each.missing) for each in function.bins], dtype=np.int64),
         is_categorical=np.array([int(each.categories is not None) for each in function.bins], dtype=np.int64),
@@ -325,7 +325,7 @@ def function_of(arrays: FunctionArrays) -> AdditiveFunction:
     ValueError
         When the arrays do not agree with each other.
     """
-    n = len(arrays.coef)
+    n = len(arrays.linear_coef)
     bins = _bins(arrays, arrays.n_cuts, arrays.cuts, "cuts")
     coarse = _bins(arrays, arrays.n_interaction_cuts, arrays.interaction_cuts, "interaction_cuts")
     shapes = _split(arrays.shape_values, [each.n_levels for each in bins], "shape_values")
@@ -343,7 +343,7 @@ def function_of(arrays: FunctionArrays) -> AdditiveFunction:
         Interaction(a, b, coarse[a], coarse[b], values.reshape(coarse[a].n_levels, coarse[b].n_levels))
         for (a, b), values in zip(pairs, cells, strict=True)
     ]
-    return AdditiveFunction(arrays.coef, arrays.fill, bins, shapes, interactions)
+    return AdditiveFunction(arrays.linear_coef, arrays.fill, bins, shapes, interactions)
 
 
 def _places(bins: FeatureBins) -> np.ndarray:

@@ -69,7 +69,7 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
 
     Attributes
     ----------
-    coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
+    linear_coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
     n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_, objective_,
     duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, n_features_in_,
     feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
@@ -227,7 +227,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     C_, step_weight_, n_interactions_, step_weights_, interaction_counts_, scores_, mean_scores_, standard_errors_,
     best_score_, best_iteration_, Cs_, evals_result_
         As in `AdditiveRankSVMCV`.
-    coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
+    linear_coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
     n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_, objective_,
     duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, n_features_in_,
     feature_names_in_, fitted_params_, qid_column_, censored_

@@ -70,7 +70,6 @@ class DaskRanker(BaseEstimator):
     device: str
     memory_limit: MemoryLimit
     solver: str
-    coef_: np.ndarray
     n_features_in_: int
     qid_column_: str | None
     censored_: bool

@@ -94,7 +94,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
 
     Attributes
     ----------
-    coef_ : ndarray of float64, shape (n_features,)
+    linear_coef_ : ndarray of float64, shape (n_features,)
         The weights w of the linear part, in the units of the features; 0 for categories.
     fill_ : ndarray of float64, shape (n_features,)
         The value that the linear part uses for missing values: the mean of the feature.

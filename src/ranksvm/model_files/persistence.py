@@ -365,7 +365,8 @@ def _decode_object(encoded: dict[str, Any], arrays: dict[str, np.ndarray], class
     params = {key: _decode(value, arrays) for key, value in encoded["params"].items()}
     obj = found(**params)
     _check_parameters(obj)
-    fitted = {key: _decode(value, arrays) for key, value in encoded["fitted"].items()}
+    earlier = getattr(found, "_earlier_names", {})
+    fitted = {earlier.get(key, key): _decode(value, arrays) for key, value in encoded["fitted"].items()}
     if name in classes:  # the replacement class declares only the attributes that it needs
         fitted = {key: value for key, value in fitted.items() if key in schema_of(found)}
     for key, value in _check_fitted(obj, fitted).items():

@@ -5,6 +5,8 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
+import sklearn
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.pipeline import make_pipeline
 
 import ranksvm
@@ -100,6 +102,26 @@ def test_importance_is_the_spread_within_queries(model, data):
     X, _, qid = data
     parts = model.explain(X, qid).contributions
     np.testing.assert_allclose(model.feature_importance(X, qid), np.sqrt((parts**2).sum(axis=0) / (300 - 30)))
+
+
+def test_importances_are_shares_of_the_spread_over_the_training_rows(model, data):
+    spread = np.std(model.contributions(data[0]).values, axis=0)
+    expected = spread[:6]
+    for pair, each in zip([(0, 5), (1, 3)], spread[6:], strict=True):
+        expected[list(pair)] += each / 2
+    np.testing.assert_allclose(model.feature_importances_, expected / expected.sum(), atol=0.005)  # of levels, not rows
+    assert not hasattr(AdditiveRankSVM(), "feature_importances_")
+
+
+@pytest.mark.parametrize("make", [AdditiveRankSVM, lambda: AdditiveRankSVMCV(Cs=[0.1], step_weights=[1.0], cv=2)])
+def test_scikit_learn_selects_the_features_with_curves(make):
+    """It would take the weights of the linear part for importances if they were called coef_."""
+    random = np.random.default_rng(0)
+    X, qid = random.normal(size=(600, 3)), np.repeat(np.arange(30), 20)
+    y = np.where(np.abs(X[:, 0]) < 0.7, 2, 0) + (X[:, 1] + random.normal(size=600) > 0)
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert RFE(make(), n_features_to_select=1).fit(X, y, qid=qid).support_.tolist() == [True, False, False]
+        assert SelectFromModel(make()).fit(X, y, qid=qid).get_support().tolist() == [True, False, False]
 
 
 def test_a_pipeline_is_explained(data):

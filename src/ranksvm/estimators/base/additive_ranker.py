@@ -44,8 +44,9 @@ class AdditiveRanker(Ranker):
     # Features of all data, while ``fit`` learns from a part of the data within `knowing_all_data`; otherwise None.
     _all_data: Any = None
     categorical: Sequence[str | int] | None
+    _earlier_names: ClassVar = {"coef_": "linear_coef_"}
     _fitted_schema: ClassVar[Schema] = {
-        "coef_": Array("n_features"),
+        "linear_coef_": Array("n_features"),
         "fill_": Array("n_features"),
         "has_missing_": Array("n_features", dtype="int64", minimum=0, maximum=1),
         "is_categorical_": Array("n_features", dtype="int64", minimum=0, maximum=1),
@@ -67,7 +68,7 @@ class AdditiveRanker(Ranker):
         "categories_": TextLists(default={}),
     }
 
-    coef_: np.ndarray
+    linear_coef_: np.ndarray
     fill_: np.ndarray
     has_missing_: np.ndarray
     is_categorical_: np.ndarray
@@ -92,6 +93,22 @@ class AdditiveRanker(Ranker):
     converged_: bool
     status_: str
     width_: float | None
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of each feature in the spread of the scores; ndarray of float64, shape (n_features,).
+
+        The spread of a feature is that of its values in `shapes`: their standard deviation over the training rows. Half
+        of the spread of each interaction is added to each of its two features. `feature_importance` measures the spread
+        within queries of any data.
+        """
+        shapes, cells = self._described()
+        sizes = np.array([shape.spread for shape in shapes])
+        for pair, cell in zip(self.interactions_, cells, strict=True):
+            sizes[pair] += cell.spread / 2
+        total = sizes.sum()
+        shares: np.ndarray = sizes / total if total > 0.0 else sizes
+        return shares
 
     def shapes(self) -> list[Shape]:
         """What each feature adds to scores, as a function of its value.
@@ -357,7 +374,7 @@ class AdditiveRanker(Ranker):
     def _assign_function(self, function: AdditiveFunction) -> None:
         """Set the attributes of a scoring function."""
         arrays = arrays_of(function)
-        self.coef_ = arrays.coef
+        self.linear_coef_ = arrays.linear_coef
         self.fill_ = arrays.fill
         self.has_missing_ = arrays.has_missing
         self.is_categorical_ = arrays.is_categorical
@@ -454,7 +471,7 @@ class AdditiveRanker(Ranker):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        if not hasattr(self, "coef_"):
+        if not hasattr(self, "linear_coef_"):
             return
         try:
             self._function()

@@ -108,8 +108,7 @@ def certificate_in_words(ranker: Any) -> str:
     ]
     if not hasattr(ranker, "ranks_"):
         # the objective is strongly convex with modulus 1, so the gap also bounds the distance from the optimum
-        linear = hasattr(ranker, "coef_") and not hasattr(ranker, "shape_values_")
-        what = "weight vector" if linear else "scoring function"
+        what = "weight vector" if hasattr(ranker, "coef_") else "scoring function"
         words.append(f"So the distance of the {what} from the optimal one is at most {math.sqrt(2.0 * gap):.3g}.")
     if edited:
         words.append(f"Shapes were edited by hand; the objective was {edited['objective'][0]:.10g} before.")
