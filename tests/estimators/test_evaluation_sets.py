@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -249,3 +250,20 @@ def test_features_that_are_0_in_one_set_are_not_compared():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ScaleWarning)
         RankSVM().fit(data.X, data.y, qid=data.qid, eval_set=(np.zeros_like(data.X), data.y), eval_qid=data.qid)
+
+
+@pytest.mark.parametrize("ranker", [RankSVMCV(CS), SOLARRanker(random_state=0), AdditiveRankSVM()], ids=repr)
+def test_a_pipeline_transforms_the_features_of_a_set_if_asked_to(data, others, ranker):
+    other, scaler = others[0], StandardScaler().fit(data.X)
+    expected = clone(ranker).fit(
+        scaler.transform(data.X),
+        data.y,
+        qid=data.qid,
+        eval_set=(scaler.transform(other.X), other.y),
+        eval_qid=other.qid,
+    )
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(ranker).set_fit_request(eval_X=True, eval_y=True, eval_qid=True)
+        pipeline = make_pipeline(StandardScaler(), asking, transform_input=["eval_X"])
+        pipeline.fit(data.X, data.y, qid=data.qid, eval_X=other.X, eval_y=other.y, eval_qid=other.qid)
+    assert pipeline[-1].evals_result_ == expected.evals_result_
