@@ -31,6 +31,19 @@ def test_defaults_and_one_query():
     assert "1 queries, 0 without a relevant document" in repr(result)
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_queries_without_rows_are_left_out(place):
+    random = np.random.default_rng(0)
+    y, scores, weight = random.integers(0, 4, 20), random.normal(size=20), random.random(20)
+    names = ["ndcg@10", "map", "mrr", "err", "p@3", "r@3", "pairwise_accuracy", "kendall_tau", "concordance_index"]
+    group = [10, 10]
+    expected = metrics.evaluate(y, scores, metrics=names, group=group, sample_weight=weight)
+    group.insert(place, 0)
+    found = metrics.evaluate(y, scores, metrics=names, group=group, sample_weight=weight)
+    assert found.means == expected.means
+    assert found.qid.tolist() == [number for number in range(3) if number != place]
+
+
 def test_no_query_ids_are_one_query_with_a_warning_and_many_rows_are_refused():
     with pytest.warns(OneQueryWarning, match="evaluate got no query ids, so all 2 rows are one query") as caught:
         metrics.evaluate([1, 0], [2, 1])

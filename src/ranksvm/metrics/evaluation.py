@@ -262,7 +262,7 @@ def evaluate(
     sample_weight : array-like of shape (n_rows,), optional
         In the means a query is weighted by the mean weight of its rows.
     group : array-like of int, shape (n_queries,), optional
-        Number of rows of each query, in order, instead of ``qid``.
+        Number of rows of each query, in order, instead of ``qid``; a query without rows is left out.
     event : array-like of bool, shape (n_rows,), optional
         If given, ``y`` holds times: True for the time of an observed event, False for a right-censored time. Only for
         ``concordance_index``, for which a HIGHER score has to mean a LONGER time.
@@ -393,10 +393,13 @@ def document_ids(docid: ArrayLike, n_rows: int) -> np.ndarray:
 
 
 def _queries(qid: ArrayLike | None, group: ArrayLike | None, n_rows: int) -> Queries:
+    """The queries that have rows."""
     if qid is not None and as_array("qid", qid).ndim == 1:
         check_one_per_row("qid", qid, n_rows, "y")
     check_grouped(qid, group, n_rows, "evaluate", "ranked against each other")
-    return Queries.of(qid, group, n_rows)
+    queries = Queries.of(qid, group, n_rows)
+    filled = np.flatnonzero(queries.sizes)
+    return Queries(np.append(queries.pointers[filled], n_rows), queries.order, queries.ids[filled])
 
 
 def _warn_if_swapped(labels: np.ndarray, scores: np.ndarray) -> None:
