@@ -147,8 +147,8 @@ def test_cross_val_score_and_our_cross_validate_agree(data):
 
 
 def test_without_routing_score_says_how_to_go_on(data):
-    model = RankSVM().fit(data.X, data.y, qid=data.qid)
-    with pytest.raises(DataError, match=r"enable_metadata_routing=True.*ranksvm.cross_validate needs no"):
+    model = RankSVM().fit(data.X, data.y, group=np.unique(data.qid, return_counts=True)[1])
+    with pytest.raises(DataError, match=r"several queries: .*enable_metadata_routing=True.*cross_validate needs no"):
         model.score(data.X, data.y)
 
 

@@ -223,9 +223,9 @@ class Ranker:
             )
         if qid is None and self.n_queries_ > 1:
             raise DataError(
-                "This model was fitted with qid, but score was called without: pass qid=... . Inside scikit-learn's "
-                "Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes it on; "
-                "ranksvm.cross_validate needs no routing."
+                "score was called without qid, but this model may have learned from several queries: pass qid=... . "
+                "Inside scikit-learn's Pipelines and searches, sklearn.set_config(enable_metadata_routing=True) passes "
+                "it on; ranksvm.cross_validate needs no routing."
             )
         # a model that was fitted to one query is scored on one query
         grouping = {"group": [len(scores)]} if qid is None else {"qid": qid}
