@@ -59,6 +59,16 @@ def test_no_matrix(entry, X):
         entry(X)
 
 
+@pytest.mark.parametrize("form", ["coo", "csr"])
+@pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
+def test_a_row_of_an_array_is_no_matrix(entry, form):
+    row = matrix(sp.csr_array)[0]
+    if len(row.shape) == 2:
+        pytest.skip("rows of this version of SciPy have two dimensions")
+    with pytest.raises(DataError, match=r"got shape \(3,\): take a row by X\[\[i\]\]"):
+        entry(row.asformat(form))
+
+
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array, sp.bsr_matrix, sp.coo_matrix, sp.lil_matrix])
 def test_matrices(kind):
     check_sparse_format(matrix(kind))

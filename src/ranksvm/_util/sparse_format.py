@@ -26,8 +26,11 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
     Raises
     ------
     DataError
-        When pointers do not ascend from 0 to the number of entries, or a row or column number is beyond the shape.
+        When there are not two dimensions, pointers do not ascend from 0 to the number of entries, or a row or column
+        number is beyond the shape.
     """
+    if len(X.shape) != 2:
+        raise DataError(f"{name} must have two dimensions, got shape {X.shape}: take a row by {name}[[i]].")
     if X.format == "coo":
         coo = X.tocoo()
         for axis, (places, size) in enumerate(zip((coo.row, coo.col), X.shape, strict=True)):
