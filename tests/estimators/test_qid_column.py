@@ -123,6 +123,31 @@ def test_the_column_elsewhere(data, frame):
     assert online.n_queries_ == 60
 
 
+@pytest.mark.parametrize("column", [None, "query"])
+def test_data_to_rank_may_name_another_column_than_fit(data, frame, column):
+    """The column that fit took, if any, may be in X too; it is no feature either."""
+    X, given = (frame.drop(columns="query"), data.qid) if column is None else (frame, column)
+    model, additive, ids = RankSVM(), ranksvm.AdditiveRankSVM(), data.qid
+    other = X.assign(session=ids)
+    for ranker in (model, additive, ranksvm.KernelRankSVM()):
+        ranker.fit(X, data.y, qid=given)
+        expected = ranker.rank(X, ids)
+        assert {query: rows.tolist() for query, rows in ranker.rank(other, "session").items()} == {
+            query: rows.tolist() for query, rows in expected.items()
+        }
+        assert ranker.score(other, data.y, qid="session") == ranker.score(X, data.y, qid=ids)
+        assert ranker.score(other, pairs=[[0, 1]], qid="session") == ranker.score(X, pairs=[[0, 1]], qid=ids)
+        assert ranker.dual_coef(other, data.y, qid="session").per_document().shape == (data.n_rows,)
+    for ranker in (model, additive):
+        assert ranker.explain(other, "session").pair(1, 0).difference == ranker.explain(X, ids).pair(1, 0).difference
+        np.testing.assert_array_equal(ranker.feature_importance(other, "session"), ranker.feature_importance(X, ids))
+    edited = additive.edit_shape(0, {0: 0.1}, other, data.y, qid="session")
+    assert edited.objective_ == additive.edit_shape(0, {0: 0.1}, X, data.y, qid=ids).objective_
+    pairs = [[rows[0], rows[1]] for rows in expected.values()]
+    slope = model.calibrate(other, pairs=pairs, qid="session", cv=2).calibration_slope_
+    assert slope == model.calibrate(X, pairs=pairs, qid=ids, cv=2).calibration_slope_
+
+
 def test_no_such_column(data, frame):
     for X in (frame, data.X):
         with pytest.raises(DataError, match="qid='session' names a column, but X "):

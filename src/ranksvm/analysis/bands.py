@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from ranksvm._util import checks
 from ranksvm._util.types import MatrixLike
 from ranksvm.analysis.intervals import checked_level
-from ranksvm.data import Queries, frames
+from ranksvm.data import Queries
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.estimators.base.ranker import check_is_fitted
@@ -122,8 +122,7 @@ def shape_bands(
     check_is_fitted(model)
     checks.check(n_refits=checks.count(n_refits, 2))
     level, random = checked_level(level), check_random_state(random_state)
-    X, qid, _ = frames.split_qid(X, model._query_ids(X, qid) if qid is None else qid)
-    X = model._without_qid_column(X)
+    X, qid = model._split_qid(X, qid)
     qid, group = map(host_values, (qid, group))
     queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:

@@ -208,7 +208,8 @@ class AdditiveRanker(Ranker):
         >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
         True
         """
-        ids, rows = self._query_ids(X, qid), self._host_features(X)
+        X, ids = self._split_qid(X, qid)
+        rows = self._host_features(X)
         names, function = self._names_or(feature_names), self._function()
         parts = np.hstack(function.contributions(rows))
         labels = None if names is None and not function.interactions else term_labels(function, names)
@@ -237,7 +238,7 @@ class AdditiveRanker(Ranker):
         --------
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
-        ids = self._query_ids(X, qid)
+        X, ids = self._split_qid(X, qid)
         parts = np.hstack(self._function().contributions(self._host_features(X)))
         queries = Queries.from_qid(ids, len(parts))
         spread: np.ndarray = np.sqrt(within_query_variance(parts, queries, effective_n_jobs(self.n_jobs)))
@@ -320,11 +321,12 @@ class AdditiveRanker(Ranker):
         if X is not None:
             if y is None and pairs is None:
                 raise DataError("edit_shape: X is given without y or pairs, and the objective needs all training data.")
+            X, ids = self._split_qid(X, qid)
             rows = self._host_features(X)
             training = TrainingArguments(
                 rows,
                 None if y is None else validation.labels(y, rows.shape[0]),
-                qid=self._query_ids(X, qid),
+                qid=ids,
                 group=group,
                 sample_weight=sample_weight,
                 query_weight=query_weight,

@@ -244,9 +244,8 @@ class _Pairs:
         elif pairs is None:
             raise DataError("calibrate needs pairs of rows, or Preferences.")
         else:
-            qid = self._qid = ranker._query_ids(X, qid)
-            X = self._X = ranker._without_qid_column(X)
-            n_rows = n_rows_of(X)
+            self._X, self._qid = ranker._split_qid(X, qid)
+            qid, n_rows = self._qid, n_rows_of(self._X)
         queries = Queries.from_qid(None if qid is None else id_array(qid), n_rows)
         preferred, other = row_numbers(pairs, queries)
         self.pairs = np.column_stack([preferred, other])

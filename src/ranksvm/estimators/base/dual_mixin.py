@@ -172,7 +172,8 @@ class DualMixin(Ranker):
         check_is_fitted(self)
         selection, weighting = self.fitted_params_["pair_selection"], self.fitted_params_["pair_weighting"]
         training.check_pairs(selection, weighting)
-        X, ids = self._features(training.X), self._query_ids(training.X, training.qid)
+        rows, ids = self._split_qid(training.X, training.qid)
+        X = self._features(rows)
         queries = Queries.of(ids, training.group, X.shape[0])
         labels = None if training.pairs is not None else validation.labels(training.y, X.shape[0])
         training = replace(training, y=labels)

@@ -248,10 +248,8 @@ def _read_set(
         refuse_weights_of_pairs()
     if isinstance(X, Preferences):
         return pairs_to_evaluate(features, X, qid=qid, group=group)
-    if isinstance(qid, str):
-        X, qid, _ = frames.split_qid(X, qid)
-    elif group is None:
-        qid = ranker._query_ids(X, qid)
+    if isinstance(qid, str) or group is None:
+        X, qid = ranker._split_qid(X, qid)
         if qid is None and n_queries > 1 and not are_pairs:
             raise DataError(f"the training data have {n_queries} queries: give this set's in eval_qid or eval_group.")
     X = ranker._without_qid_column(X)

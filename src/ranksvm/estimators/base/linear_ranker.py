@@ -111,7 +111,8 @@ class LinearRanker(Ranker):
         >>> bool(abs(pair.contributions.sum() - pair.difference) < 1e-12)
         True
         """
-        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        X, ids = self._split_qid(X, qid)
+        features = on_host(self._features(X))
         scores, names = self._scores(features), self._names_or(feature_names)
         return Explanation(features, self.coef_, scores, Queries.from_qid(ids, len(scores)), names)
 
@@ -138,7 +139,8 @@ class LinearRanker(Ranker):
         --------
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
-        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        X, ids = self._split_qid(X, qid)
+        features = on_host(self._features(X))
         queries = Queries.from_qid(ids, features.shape[0])
         variance = within_query_variance(features, queries, effective_n_jobs(self.n_jobs))
         importance: np.ndarray = np.abs(self.coef_) * np.sqrt(variance)

@@ -143,7 +143,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
 
     def _data_of_fit(self, X: MatrixLike, y: ArrayLike, qid: ArrayLike | None, group: ArrayLike | None) -> DataOfFit:
         """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
-        features, ids = on_host(self._features(X)), self._query_ids(X, qid)
+        X, ids = self._split_qid(X, qid)
+        features = on_host(self._features(X))
         queries, labels = Queries.of(ids, group, features.shape[0]), validation.labels(y, features.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):

@@ -520,7 +520,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         with all_or_nothing(self):
             X, qid, column = frames.split_qid(X, qid)
             if not first and qid is None and group is None:
-                qid = self._query_ids(X, None)
+                X, qid = self._split_qid(X, None)
             library = frames.library(X)
             self._check_labels(X, y)
             if not first:

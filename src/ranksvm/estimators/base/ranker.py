@@ -152,8 +152,9 @@ class Ranker:
             Query id -> its row numbers, best first; equal scores in row order. Ids are Python objects, dates and times
             NumPy scalars.
         """
+        X, ids = self._split_qid(X, qid)
         scores = self._predicted(X)
-        grouping = Queries.from_qid(self._query_ids(X, qid), len(scores))
+        grouping = Queries.from_qid(ids, len(scores))
         ordered = (rows[np.argsort(-scores[rows], kind="stable")] for _, rows in grouping)
         return dict(zip(grouping.keys, ordered, strict=True))
 
@@ -204,15 +205,17 @@ class Ranker:
         if pairs is not None or isinstance(X, Preferences):
             if y is not None or event is not None or sample_weight is not None:
                 raise DataError("y, event and sample_weight apply to labels: with pairs, give pair_weight.")
-            given = {"qid": self._query_ids(X, qid), "pairs": pairs, "pair_weight": pair_weight}
+            if not isinstance(X, Preferences):
+                X, qid = self._split_qid(X, qid)
+            given = {"qid": qid, "pairs": pairs, "pair_weight": pair_weight}
             return pairs_to_evaluate(lambda block: block, X, **given).evaluate(self.predict).means[ACCURACY.name]
         if pair_weight is not None:
             raise DataError("pair_weight is given without pairs.")
         if y is None:
             frames.refuse_containers(X)
             raise DataError("score needs labels y, or pairs of rows.")
+        X, qid = self._split_qid(X, qid)
         scores = self._predicted(X)
-        qid = self._query_ids(X, qid)
         metric = SCORE_METRIC if event is None else CONCORDANCE.name
         if event is None and getattr(self, "censored_", False):
             raise DataError(
@@ -383,12 +386,10 @@ class Ranker:
         """X that is scored or evaluated, with categories of text replaced by their numbers in `fit`."""
         return X
 
-    def _query_ids(self, X: MatrixLike, qid: ArrayLike | None) -> ArrayLike | None:
-        """The query ids: ``qid`` itself, the column named by it, or the column of `fit`."""
-        if qid is None and (column := self._qid_column_of(X)) is not None:
-            return frames.column(cast("DataFrame", X), column)
-        ids: ArrayLike | None = frames.split_qid(X, qid)[1]
-        return ids
+    def _split_qid(self, X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLike | None]:
+        """X without columns of query ids, and the ids: ``qid`` itself, the column that it names, or that of `fit`."""
+        X, ids, _ = frames.split_qid(X, self._qid_column_of(X) if qid is None else qid)
+        return self._without_qid_column(X), ids
 
     def __sklearn_tags__(self) -> "Tags":
         from sklearn.utils import InputTags, Tags, TargetTags
