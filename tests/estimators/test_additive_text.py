@@ -12,7 +12,7 @@ from ranksvm.clicks import fit_from_clicks, position_bias, simulate_clicks
 from ranksvm.data.text_categories import features_for
 from ranksvm.datasets import file_data, read_data
 from ranksvm.datasets.cache import conversion
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.report import make_report
 from ranksvm.serving.simulation import each_query
 
@@ -136,6 +136,8 @@ def test_text_that_is_no_category_is_refused():
     message = r"^X has columns of text: 'color'\. Name those that are categories, categorical=\['brand', 'color'\], and"
     with pytest.raises(DataError, match=message):
         fitted(X, y, qid, categorical=["brand"])
+    with pytest.raises(OptionError, match="categorical has the feature False, but X has"):
+        fitted(X, y, qid, categorical=[False] * (X.shape[1] - 1) + [True])  # a mask, as scikit-learn takes it
     with pytest.raises(DataError, match=r"X has a column 'docid', which is named like ids"):
         fitted(X.assign(docid=X["brand"]), y, qid)
     ranker = fitted(X, y, qid)

@@ -440,7 +440,7 @@ class AdditiveRanker(Ranker):
             return X
         names = frames.column_names(X) if text_features is None else text_features.names
         given = self.categorical if self.categorical is not None else ()
-        listed = [names[each] if not isinstance(each, str) and each < len(names) else str(each) for each in given]
+        listed = [names[number] for number in feature_numbers("categorical", given, len(names), names)]
         if text_features is None:
             self.categories_, texts = learned_categories(X, listed), frames.text_columns(X)
         else:
