@@ -3,8 +3,20 @@
 import itertools
 
 import numpy as np
+from matplotlib import pyplot
 
-from ranksvm.plotting.figures import DASHES, PALETTE, c_name, line_style, number_names, short_names, spread
+from ranksvm.plotting.figures import (
+    DASHES,
+    PALETTE,
+    c_axis,
+    c_name,
+    fit,
+    line_style,
+    number_names,
+    series_names,
+    short_names,
+    spread,
+)
 
 # from LMS colors of people without one kind of cone back to linear RGB (Vienot, Brettel & Mollon, 1999)
 BLIND = {
@@ -63,3 +75,32 @@ def test_long_names_are_shortened_in_figures():
     found = short_names(names)
     assert len(set(found)) == 4
     assert max(map(len, found)) <= 26
+
+
+def test_legends_show_every_series():
+    ax = pyplot.subplots()[1]
+    for name in series_names(["$a$", "_hidden", "b" * 80]):
+        ax.plot([0, 1], label=name)
+    shown = [text.get_text() for text in ax.legend().get_texts()]
+    assert shown == [r"\$a\$", " _hidden", "b" * 11 + "…" + "b" * 10]
+
+
+def test_ticks_of_c_are_powers_of_the_base_of_its_values():
+    for values, base in ((np.array([0.001, 0.1]), 10), (np.array([2.0**-9, 8.0]), 2), (np.array([0.3, 1.0]), 10)):
+        ax = pyplot.subplots()[1]
+        c_axis(ax, values)
+        assert ax.xaxis.get_transform().base == base
+
+
+def test_black_is_white_on_a_dark_background():
+    assert line_style(6)["color"] == "black"
+    with pyplot.style.context("dark_background"):
+        assert line_style(6)["color"] == "white"
+
+
+def test_labels_fit_into_the_width_of_the_axes():
+    ax = pyplot.subplots(figsize=(4, 3))[1]
+    assert fit(ax, ["0", "1", "2"])
+    assert not fit(ax, ["a long label"] * 3)
+    assert fit(ax, ["a long label"] * 3, "xx-small")
+    assert fit(ax, [])

@@ -32,7 +32,7 @@ def test_a_line_for_every_gamma(model):
         np.testing.assert_array_equal(line.get_xydata(), np.column_stack([CS, scores]))
     assert names(display) == [
         *("gamma = 0.01", "gamma = 0.1", "gamma = 1"),
-        "± one standard error of the chosen",
+        "± one standard error",
         "chosen",
     ]
     assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("C", "map")
@@ -98,3 +98,19 @@ def test_ticks_of_the_heat_map_are_all_powers_or_all_decimal(model):
         texts = [tick.get_text() for tick in display.ax_.get_xticklabels()]
         assert texts[0] == expected
         assert len({text.startswith("$") for text in texts}) == 1
+
+
+def test_the_title_of_a_small_heat_map_fits():
+    display = GridDisplay(
+        np.array([0.5]),
+        np.array([0.0078125]),
+        np.array([[0.9]]),
+        chosen_C=0.5,
+        chosen_gamma=0.0078125,
+        metric="map",
+        rule="one_standard_error",
+    ).plot(kind="heatmap")
+    display.figure_.draw_without_rendering()
+    title = display.ax_.title.get_window_extent()
+    assert title.x0 >= 0
+    assert title.x1 <= display.figure_.bbox.width

@@ -169,3 +169,10 @@ def test_additive_models(data):
     assert display.ax_.get_ylabel() == "spread of the shape"
     for line, spreads in zip(display.coef_lines_, path.spreads.T, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), spreads)
+
+
+def test_long_names_leave_room_for_the_axes(path):
+    display = PathDisplay.from_path(path, feature_names=[f"{'a long name ' * 6}{number}" for number in range(12)])
+    display.figure_.draw_without_rendering()
+    assert display.ax_.get_position().width > 0.6
+    assert len(set(labels(display))) == len(display.labels_)

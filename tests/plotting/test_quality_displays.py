@@ -1,7 +1,10 @@
 """CutoffDisplay, DifferenceDisplay and LabelDisplay."""
 
+import itertools
+
 import numpy as np
 import pytest
+from matplotlib import pyplot
 
 from ranksvm import make_ranking, metrics
 from ranksvm.exceptions import DataError, OptionError
@@ -82,3 +85,39 @@ def test_many_labels_are_grouped(y):
     assert display.counts.sum() == 100
     assert (display.counts > 0).all()
     display.figure_.draw_without_rendering()
+
+
+def overlapping(axis):
+    """Pairs of neighboring tick labels that overlap. Slanted labels are compared in the direction of their text."""
+    axis.figure.draw_without_rendering()
+    ticks = axis.get_ticklabels()
+    angle = np.deg2rad(ticks[0].get_rotation())
+    if angle:
+        starts = np.array([axis.axes.transData.transform((tick.get_position()[0], 0)) for tick in ticks])
+        apart = np.diff(starts[:, 0]) * np.sin(angle)
+        return [distance for distance in apart if distance < ticks[0].get_fontsize() * axis.figure.dpi / 72]
+    boxes = [tick.get_window_extent() for tick in ticks]
+    return [pair for pair in itertools.pairwise(boxes) if pair[0].overlaps(pair[1])]
+
+
+@pytest.mark.parametrize("label", [lambda n: n % 5, lambda n: n % 12 * 1234567, lambda n: n * 1e3 - 12345.6])
+def test_names_of_labels_do_not_overlap(label):
+    n = np.arange(4800)
+    for size in ((6.4, 4.8), (4.2, 3.0)):
+        ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+        display = LabelDisplay.from_scores(label(n), np.sin(n), n // 48, ax=ax)
+        assert not overlapping(ax.xaxis)
+        assert len(set(display.groups)) == len(display.groups)
+
+
+def test_labels_are_not_rounded():
+    display = LabelDisplay.from_scores([1234567, 1234568], [0.0, 1.0], [1, 1])
+    assert display.groups == ["1234567", "1234568"]
+
+
+def test_counts_have_whole_numbers_as_ticks():
+    found = metrics.evaluate([1, 0], [0.5, 1.0], [1, 1], "ndcg@5")
+    ticks = CutoffDisplay.from_evaluations({"a": found}).ax_.get_xticks()
+    assert (ticks == np.round(ticks)).all()
+    ticks = DifferenceDisplay(np.array([-0.2]), "map").plot().ax_.get_xticks()
+    assert set(ticks) == {0, 1}

@@ -1,5 +1,6 @@
 """make_report: what is in a report, for models of every kind; what is refused."""
 
+import dataclasses
 import re
 import sys
 from html import unescape
@@ -118,9 +119,9 @@ def test_one_baseline_has_nothing_to_correct(data):
         (make_pipeline(StandardScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (make_pipeline(ranksvm.QueryMinMaxScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (ranksvm.KernelRankSVM(gamma=0.1), {"weights": "there are no weights", "worst": "there are no weights"}),
-        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "was chosen among 4 settings"}),
+        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "were chosen among 4 settings"}),
         (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "at the end of the range"}),
-        (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "of RankSVM only"}),
+        (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "Only weights of a RankSVM"}),
         (ranksvm.RankSVM(monotone="decreasing"), {"weights": "because monotone does not admit their sign"}),
         (ranksvm.RegularizedRankSVM(), {"fit": "no model of this kind", "path": "no other C was tried"}),
         (ranksvm.SOLARRanker(random_state=0), {"fit": "one query after another"}),
@@ -276,3 +277,20 @@ def test_the_settings_of_an_additive_model_that_chose_them(data):
     found = section(make_report(model, data), "path")
     assert "among 4 settings" in found
     assert "step weight" in found
+
+
+def test_the_choice_of_a_kernel_names_c_and_gamma_and_leaves_room_for_the_curves(data):
+    model = fitted(ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.25, 0.5], cv=2, rule="one_standard_error"), data)
+    html = re.search(r'<section id="path".*?</section>', make_report(model, data, n_worst=0).html, re.DOTALL)[0]
+    words = f"C = {model.C_:g} and gamma = {model.gamma_:g} were chosen among 4 settings by ndcg@10 (one-standard-error"
+    assert words in html
+    # the background of the axes, in points; the figure is 302 points wide
+    x = [float(x) for x in re.search(r'id="path-patch_2">\s*<path d="M ([^"]*)"', html)[1].split()[::3][:2]]
+    assert max(x) - min(x) > 200
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_letters_that_matplotlib_cannot_draw(data):
+    model = fitted(ranksvm.AdditiveRankSVM(C=0.1), data)
+    named = dataclasses.replace(data, feature_names=["价格", "größe", "цена"])
+    assert "价格" in section(make_report(model, named, n_worst=1), "weights")

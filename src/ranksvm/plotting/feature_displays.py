@@ -6,13 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ranksvm._util.text import feature_label, told_apart
+from ranksvm._util.text import feature_label
 from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.analysis import WeightIntervals
 from ranksvm.analysis.bands import ShapeBands
 from ranksvm.estimators.base.additive_ranker import AdditiveRanker
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting.figures import PALETTE, axes_or_new, legend_above, literal, nth_color, short_names
+from ranksvm.plotting.figures import (
+    GRID,
+    PALETTE,
+    axes_or_new,
+    fit,
+    legend_above,
+    literal,
+    nth_color,
+    short_names,
+    short_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +163,7 @@ class WeightsDisplay:
         places = np.arange(len(largest))
         coef, low, high = (np.asarray(values)[largest] for values in (self.coef, self.low, self.high))
         without_zero = (low > 0) | (high < 0)
-        ax.axvline(0.0, color="0.3", linewidth=1.0, zorder=1)
+        ax.axvline(0.0, color="0.4", linewidth=1.0, zorder=1)
         for chosen, color, face, text in (
             (without_zero, nth_color(0), nth_color(0), "interval without 0"),
             (~without_zero, "0.6", "white", "interval contains 0"),
@@ -166,7 +176,7 @@ class WeightsDisplay:
         ax.set_ylim(len(largest) - 0.4, -0.6)
         ax.set_ylabel("feature")
         ax.set_xlabel("weight" if self.level is None else f"weight, {100 * self.level:g} % interval")
-        ax.grid(axis="x", color="0.9", zorder=-1)
+        ax.grid(axis="x", **GRID)
         ax.set_axisbelow(True)
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
@@ -325,6 +335,8 @@ class ShapeDisplay:
                 bar = each.figure.colorbar(mesh, ax=each)
                 # as vectors, because pages that load no files do not show a bitmap within an SVG
                 bar.solids.set_rasterized(False)
+                bar.solids.set_edgecolor("face")  # else browsers show gaps between them
+                bar.set_label("added to the score", fontsize="x-small")
                 bar.ax.tick_params(labelsize="x-small")
                 each.set_title(literal(" x ".join(short_names(term.names))), fontsize="medium")
             else:
@@ -406,7 +418,7 @@ def _draw_cells(ax: "Axes", cells: Cells, largest: float) -> "QuadMesh":
         if bins.categories is None:
             # ticks are at the cuts, which separate neighboring levels
             places = [*range(1, bins.n_steps + 1), *([bins.n_levels - 0.5] if bins.missing else [])]
-            axis.set_ticks(places, [*_ticks(bins.cuts, 3), *labels[len(labels) - int(bins.missing) :]])
+            axis.set_ticks(places, [*short_numbers(bins.cuts, 3), *labels[len(labels) - int(bins.missing) :]])
         else:
             axis.set_ticks(np.arange(bins.n_levels) + 0.5, _category_ticks(labels))
         axis.set_label_text(literal(short_names([name])[0]), fontsize="small")
@@ -426,7 +438,7 @@ def _draw_curve(ax: "Axes", shape: Shape, band: Band | None, by_levels: bool | N
         places = np.arange(len(ends), dtype=np.float64)
         x = np.repeat(places, 2)[1:-1]
         marked = np.unique(np.linspace(0, len(ends) - 1, 4).round().astype(np.int64))
-        ax.set_xticks(marked, _ticks(ends[marked], 2))
+        ax.set_xticks(marked, short_numbers(ends[marked], 2))
         ends = places
     elif ends[-1] == ends[-2]:
         # the last level is one value, and would have no width
@@ -456,7 +468,7 @@ def _draw_values(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float, fl
     width = 0.6 * max(gap, 0.03 * (x[-1] - x[0]))
     _bars(ax, x, shape.shares[:n], width, max(shape.shares))
     if n <= 6:
-        ax.set_xticks(x, _ticks(x, 4))
+        ax.set_xticks(x, short_numbers(x, 4))
     return float(x[0] - margin), float(x[-1] + margin)
 
 
@@ -469,17 +481,12 @@ def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float
     ax.bar(x, shape.values[shown], width=0.7, color=PALETTE[0], alpha=0.75, zorder=2)
     if band is not None:
         low, high = band[1][:, shown]
-        ax.vlines(x, low, high, color="0.15", linewidth=1.0, zorder=3)
+        ax.vlines(x, low, high, color=nth_color(6), linewidth=1.0, zorder=3)
     _bars(ax, x, shape.shares[shown], 0.7, max(shape.shares))
-    rotation = 90 if sum(len(label) + 2 for label in labels) > 28 else 0
+    rotation = 0 if fit(ax, labels, "small") else 90
     every = max(1, math.ceil(len(shown) * TICK * ax.figure.dpi / ax.bbox.width))
     ax.set_xticks(x[::every], labels[::every], rotation=rotation)
     return -0.6, len(shown) - 0.4
-
-
-def _ticks(values: np.ndarray, digits: int) -> list[str]:
-    """Rounded numbers that differ from each other; 2.15e+04 is written as 21500, which is shorter."""
-    return [min(text, f"{float(text):.15g}", key=len) for text in told_apart(values.tolist(), digits)]
 
 
 def _category_ticks(labels: list[str]) -> list[str]:

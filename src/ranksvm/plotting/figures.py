@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from ranksvm._util.text import told_apart
 from ranksvm.exceptions import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BARS",
+    "GRID",
     "MARKERS",
     "PALETTE",
     "axes_in_memory",
@@ -29,6 +31,7 @@ __all__ = [
     "c_name",
     "default_style",
     "end_labels",
+    "fit",
     "figure_in_memory",
     "nth_color",
     "legend_above",
@@ -37,6 +40,8 @@ __all__ = [
     "literal",
     "number_names",
     "picture_formats",
+    "series_names",
+    "short_numbers",
     "short_names",
     "spread",
 ]
@@ -49,6 +54,8 @@ DASHES = ("-", (0, (5, 2)), (0, (1, 1.3)), (0, (5, 1.5, 1, 1.5)), (0, (9, 2)), (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 # Maximum number of letters of a name in a figure: the middle of longer names is left out, to leave room for the figure.
 LETTERS = 22
+# lines of a grid: pale on a light and on a dark background
+GRID: dict[str, Any] = {"color": "0.5", "alpha": 0.2}
 # hatches that tell the bars of several series apart
 BARS = ("", "///", "...", "\\\\\\", "xxx", "---")
 # axes, or an array of them
@@ -103,8 +110,11 @@ def _pyplot() -> ModuleType:
 
 
 def nth_color(place: int) -> str:
-    """The color of the series with this number, from 0."""
-    return PALETTE[place % len(PALETTE)]
+    """The color of the series with this number, from 0; for black, the color of text, which may be white."""
+    from matplotlib import rcParams
+
+    color = PALETTE[place % len(PALETTE)]
+    return rcParams["text.color"] if color == "#000000" else color
 
 
 def line_style(place: int) -> dict[str, Any]:
@@ -112,9 +122,9 @@ def line_style(place: int) -> dict[str, Any]:
     return {"color": nth_color(place), "linestyle": DASHES[place % len(DASHES)]}
 
 
-def c_axis(ax: "Axes") -> None:
-    """Make the horizontal axis an axis of C."""
-    ax.set_xscale("log", base=2)
+def c_axis(ax: "Axes", values: np.ndarray) -> None:
+    """Make the horizontal axis an axis of C, with ticks at powers of 2 if the values are such powers, else of 10."""
+    ax.set_xscale("log", base=2 if (np.frexp(values)[0] == 0.5).all() else 10)
     ax.set_xlabel("C")
 
 
@@ -140,6 +150,14 @@ def literal(name: str) -> str:
     return name.replace("$", r"\$")
 
 
+def series_names(names: Sequence[str]) -> list[str]:
+    """Names of series for a legend: short and literal.
+
+    A name that begins with an underscore gets a space before it, because matplotlib leaves out labels that begin so.
+    """
+    return [f" {name}" if name.startswith("_") else literal(name) for name in short_names(names)]
+
+
 def number_names(values: np.ndarray | list[float]) -> list[str]:
     """Values of C, in matplotlib's mathematical text: as powers of 2 if all are powers of 2 and not all are 1."""
     exponents = np.log2(values)
@@ -152,6 +170,20 @@ def c_name(C: float) -> str:
     """The text "C = ..." for a value of C."""
     power = number_names([C])[0]
     return f"$C = {power[1:]}" if power.startswith("$") else f"C = {power}"
+
+
+def short_numbers(values: np.ndarray, digits: int) -> list[str]:
+    """Rounded numbers that differ from each other; 2.15e+04 is written as 21500, which is shorter."""
+    return [min(text, f"{float(text):.15g}", key=len) for text in told_apart(values.tolist(), digits)]
+
+
+def fit(ax: "Axes", labels: Sequence[str], size: str = "medium") -> bool:
+    """Whether labels of this size, at equal distances, fit side by side below the axes."""
+    from matplotlib.font_manager import FontProperties
+
+    letters = len(labels) * (1 + max(map(len, labels), default=0))
+    # a letter is about 0.6 times as wide as high
+    return letters * 0.6 * FontProperties(size=size).get_size_in_points() <= ax.bbox.width * 72.0 / ax.figure.dpi
 
 
 def by_rule(rule: str | None) -> str:

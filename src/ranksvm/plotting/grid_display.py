@@ -33,7 +33,9 @@ __all__ = ["GridDisplay"]
 KINDS = ("lines", "heatmap")
 # Size of a cell of the heat map, and of the space for labels around all cells, in inches.
 _CELL, _AROUND = (0.56, 0.42), (2.2, 1.3)
-_CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0, "zorder": 1}
+# The least width of a heat map, which has room for its title.
+_WIDTH = 5.0
+_CHOSEN: dict[str, Any] = {"color": "0.4", "linestyle": "--", "linewidth": 1.0, "zorder": 1}
 
 
 class GridDisplay:
@@ -198,7 +200,7 @@ class GridDisplay:
             When matplotlib is not installed.
         """
         checks.check(kind=checks.one_of(kind, KINDS))
-        size = _AROUND[0] + _CELL[0] * len(self.Cs), _AROUND[1] + _CELL[1] * len(self.mean_scores)
+        size = max(_WIDTH, _AROUND[0] + _CELL[0] * len(self.Cs)), _AROUND[1] + _CELL[1] * len(self.mean_scores)
         if kind == "lines":
             size = (7.4, 4.6)
         self.ax_ = axes_or_new(ax, figsize=size, layout="constrained")
@@ -226,7 +228,7 @@ class GridDisplay:
         return f"chosen: {c_name(C)}{gamma}{by_rule(self.rule)}"
 
     def _plot_lines(self, line_kw: dict[str, Any]) -> None:
-        c_axis(self.ax_)
+        c_axis(self.ax_, self.Cs)
         names = [f"gamma = {gamma:.3g}" for gamma in self.gammas] or ["mean"]
         for place, (name, scores) in enumerate(zip(names, self.mean_scores, strict=True)):
             style = {**line_style(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 4, "linewidth": 1.3}
@@ -236,15 +238,14 @@ class GridDisplay:
         if row is not None and self.standard_errors is not None and not np.isnan(self.standard_errors[row]).all():
             low, high = (self.mean_scores[row] + sign * self.standard_errors[row] for sign in (-1, 1))
             style = {"color": self.lines_[row].get_color(), "alpha": 0.18, "linewidth": 0}
-            label = "± one standard error" + (" of the chosen" if len(self.gammas) > 1 else "")
-            self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **style, label=label)
+            self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **style, label="± one standard error")
             named.append(self.fill_between_)
         if self.chosen_C is not None:
             named.append(self.ax_.axvline(self.chosen_C, **_CHOSEN, label="chosen"))
             self.ax_.set_title(self._chosen_name(self.chosen_C), fontsize="medium")
             if row is not None and self.chosen_C in self.Cs:
                 score = self.mean_scores[row][np.flatnonzero(self.Cs == self.chosen_C)[0]]
-                self.ax_.plot(self.chosen_C, score, "o", markersize=10, markerfacecolor="none", color="0.25", zorder=4)
+                self.ax_.plot(self.chosen_C, score, "o", markersize=10, markerfacecolor="none", color="0.4", zorder=4)
         self.ax_.set_ylabel(self.metric or "score")
         legend_beside(self.ax_, named)
 

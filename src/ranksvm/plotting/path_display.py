@@ -19,6 +19,7 @@ from ranksvm.plotting.figures import (
     legend_above,
     line_style,
     nth_color,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PathDisplay"]
 
-_CHOSEN: dict[str, Any] = {"color": "0.25", "linestyle": "--", "linewidth": 1.0}
+_CHOSEN: dict[str, Any] = {"color": "0.4", "linestyle": "--", "linewidth": 1.0}
 _FOLD: dict[str, Any] = {"color": "0.55", "linewidth": 0.8, "alpha": 0.6}
 _OTHER_FEATURE: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
 
@@ -269,7 +270,7 @@ class PathDisplay:
         self.fold_lines_: list[Line2D] = []
         self.coef_lines_: list[Line2D] = []
         self.labels_: list[Annotation] = []
-        c_axis(self.ax_)
+        c_axis(self.ax_, self.Cs)
         if self.scores is not None:
             named = self._plot_scores(line_kw or {}, fill_between_kw or {})
         else:
@@ -317,14 +318,14 @@ class PathDisplay:
                 named.append(self.ax_.axhline(limit, **style))
         if self.chosen_C is not None and self.chosen_C in self.Cs:
             score = self.mean_scores[np.flatnonzero(self.Cs == self.chosen_C)[0]]
-            self.ax_.plot(self.chosen_C, score, "o", markersize=8, markerfacecolor="none", color="0.25", zorder=4)
+            self.ax_.plot(self.chosen_C, score, "o", markersize=8, markerfacecolor="none", color="0.4", zorder=4)
         self.ax_.set_ylabel(self.metric or "score")
         return named
 
     def _plot_coefs(self, n_named: int, line_kw: dict[str, Any]) -> list["Artist"]:
         """Draw the weights, and name the largest; returns the handles of the legend."""
         assert self.coefs is not None
-        names = feature_labels(self.coefs.shape[1], self.feature_names)
+        names = short_names(feature_labels(self.coefs.shape[1], self.feature_names))
         named = _largest_anywhere(self.coefs)[:n_named]
         self.coef_lines_ = self.ax_.plot(self.Cs, self.coefs, **_OTHER_FEATURE)
         for place, feature in enumerate(named):
@@ -335,7 +336,7 @@ class PathDisplay:
         largest = np.abs(self.coefs).argmax(axis=1)
         style = {"linestyle": "none", "marker": "o", "markersize": 4, "markerfacecolor": "white", "zorder": 3}
         heights = self.coefs[np.arange(len(self.Cs)), largest]
-        (marks,) = self.ax_.plot(self.Cs, heights, **style, color="0.25", label=f"largest {self.quantity} at this C")
+        (marks,) = self.ax_.plot(self.Cs, heights, **style, color="0.4", label=f"largest {self.quantity} at this C")
         # lines end at the right edge, beside their names
         self.ax_.set_xlim(self.Cs[0] / 1.2, self.Cs[-1] * 1.2)
         self.labels_ = end_labels(self.ax_, [self.coef_lines_[f] for f in named], [names[f] for f in named])

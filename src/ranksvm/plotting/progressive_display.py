@@ -8,7 +8,7 @@ from scipy.ndimage import median_filter
 
 from ranksvm.exceptions import OptionError
 from ranksvm.model_selection import ProgressiveValidation
-from ranksvm.plotting.figures import MARKERS, axes_or_new, line_style
+from ranksvm.plotting.figures import GRID, MARKERS, axes_or_new, line_style, series_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +133,7 @@ class ProgressiveDisplay:
         curves = {name: _curve(result, metric, self.window) for name, result in results.items()}
         ax = axes_or_new(ax, figsize=(6.0, 4.2), layout="constrained")
         self.lines_, self.bands_, limits = [], [], []
-        for place, (name, curve) in enumerate(curves.items()):
+        for place, (name, curve) in enumerate(zip(series_names(list(curves)), curves.values(), strict=True)):
             queries, mean = np.arange(1, curve.shape[1] + 1), curve.mean(axis=0)
             style = {**line_style(place), "linewidth": 1.4, "label": name or None}
             if len(curves) > 1:
@@ -160,7 +160,7 @@ class ProgressiveDisplay:
             ax.set_ylabel(f"{metric}, {'cumulative' if self.window is None else f'last {self.window} queries'}")
         ax.set_xlabel("queries")
         ax.margins(x=0.01)
-        ax.grid(color="0.92")
+        ax.grid(**GRID)
         ax.set_axisbelow(True)
         if any(results):
             ax.legend(frameon=False, fontsize="small")

@@ -10,7 +10,17 @@ from numpy.typing import ArrayLike
 from ranksvm.data import Queries
 from ranksvm.exceptions import OptionError
 from ranksvm.metrics import Evaluation, compare, evaluate
-from ranksvm.plotting.figures import MARKERS, axes_or_new, legend_above, line_style, literal, nth_color
+from ranksvm.plotting.figures import (
+    GRID,
+    MARKERS,
+    axes_or_new,
+    fit,
+    legend_above,
+    line_style,
+    nth_color,
+    series_names,
+    short_numbers,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,14 +143,14 @@ class CutoffDisplay:
         """
         ax = axes_or_new(ax, layout="constrained")
         self.lines_ = []
-        for place, (name, means) in enumerate(self.means.items()):
+        for place, (name, means) in enumerate(zip(series_names(list(self.means)), self.means.values(), strict=True)):
             style = {**line_style(place), "marker": MARKERS[place % len(MARKERS)], "markersize": 4}
-            self.lines_ += ax.plot(self.cutoffs, means, label=literal(name), **style)
+            self.lines_ += ax.plot(self.cutoffs, means, label=name, **style)
         ax.fill_between(self.cutoffs, self.low, self.high, color=self.lines_[0].get_color(), alpha=0.15, linewidth=0)
-        ax.locator_params(axis="x", integer=True)
+        ax.locator_params(axis="x", integer=True, min_n_ticks=1)
         ax.set_xlabel("k")
         ax.set_ylabel(f"{self.metric}@k")
-        ax.grid(color="0.9")
+        ax.grid(**GRID)
         ax.set_axisbelow(True)
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
@@ -240,9 +250,10 @@ class DifferenceDisplay:
         ax.plot([], [], " ", label=f"the same in {np.count_nonzero(sizes == 0):,}")
         ax.axhline(0.0, color="0.3", linewidth=0.8)
         ax.set_xlim(0, max(1, len(sizes)))
+        ax.locator_params(axis="x", integer=True, min_n_ticks=1)
         ax.set_xlabel("queries, by difference")
         ax.set_ylabel(f"difference in {self.metric}")
-        ax.grid(axis="y", color="0.9")
+        ax.grid(axis="y", **GRID)
         ax.set_axisbelow(True)
         legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
@@ -324,10 +335,10 @@ class LabelDisplay:
             # groups end at labels that occur, so that no group is empty
             ends = np.unique(np.quantile(y, np.linspace(0, 1, _GROUPS + 1), method="lower"))
             place = np.clip(np.searchsorted(ends, y, side="right") - 1, 0, len(ends) - 2)
-            groups = [f"{low:.3g} to {high:.3g}" for low, high in itertools.pairwise(ends)]
+            groups = [f"{low} to {high}" for low, high in itertools.pairwise(short_numbers(ends, 3))]
         else:
             place = np.searchsorted(levels, y)
-            groups = [f"{level:g}" for level in levels]
+            groups = [f"{level:.10g}" for level in levels]
         parts = [centered[place == number] for number in range(len(groups))]
         quantiles = np.array([np.quantile(part, _QUANTILES) for part in parts])
         return cls(groups, np.array([len(part) for part in parts]), quantiles).plot(ax)
@@ -359,18 +370,20 @@ class LabelDisplay:
             showfliers=False,
             patch_artist=True,
             boxprops={"facecolor": nth_color(5), "edgecolor": nth_color(0)},
-            medianprops={"color": nth_color(6), "linewidth": 1.5},
+            medianprops={"color": "black", "linewidth": 1.5},
             whiskerprops={"color": nth_color(0)},
             capprops={"color": nth_color(0)},
         )
-        named = [f"{group}\n({count:,})" for group, count in zip(self.groups, self.counts.tolist(), strict=True)]
-        # names of groups are long, and would overlap
-        slanted: dict[str, Any] = {"rotation": 30, "ha": "right"} if any(" to " in name for name in self.groups) else {}
+        counts = [f"({count:,})" for count in self.counts.tolist()]
+        level = fit(ax, self.groups) and fit(ax, counts)
+        between = "\n" if level else " "
+        named = [f"{group}{between}{count}" for group, count in zip(self.groups, counts, strict=True)]
+        slanted: dict[str, Any] = {} if level else {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(named)), named, **slanted)
         ax.set_xlabel("label (documents)")
         ax.set_ylabel("score minus the mean of its query")
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
-        ax.grid(axis="y", color="0.9")
+        ax.grid(axis="y", **GRID)
         ax.set_axisbelow(True)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm.plotting.figures import axes_or_new, nth_color
+from ranksvm.plotting.figures import GRID, MARKERS, axes_or_new, line_style, nth_color, series_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +15,8 @@ __all__ = ["ClickRateDisplay", "PropensityDisplay"]
 
 class ClickRateDisplay:
     """Click rate of each rank, with a curve for all rankers together or for each ranker.
+
+    A rank at which nothing was shown has no point.
 
     Parameters
     ----------
@@ -60,10 +62,11 @@ class ClickRateDisplay:
             When matplotlib is not installed.
         """
         ax = axes_or_new(ax, layout="constrained")
+        labels = series_names(list(self.shown))
         for number, (name, shown) in enumerate(self.shown.items()):
-            rate = self.clicks[name] / np.maximum(shown, 1)
-            label = name if len(self.shown) > 1 else None
-            ax.plot(np.arange(1, len(shown) + 1), rate, marker="o", color=nth_color(number), label=label)
+            rate = np.where(shown > 0, self.clicks[name] / np.maximum(shown, 1), np.nan)
+            style = {**line_style(number), "marker": MARKERS[number % len(MARKERS)], "label": labels[number]}
+            ax.plot(np.arange(1, len(shown) + 1), rate, **style)
         if len(self.shown) > 1:
             ax.legend()
         _over_ranks(ax, "click rate")
@@ -135,19 +138,21 @@ class PropensityDisplay:
         rank = np.arange(1, len(self.propensity) + 1)
         ax.plot(rank, self.propensity, marker="o", color=nth_color(0), label="propensity")
         if self.low is not None and self.high is not None:
-            ax.fill_between(rank, self.low, self.high, color=nth_color(0), alpha=0.2, linewidth=0)
+            ax.fill_between(rank, self.low, self.high, color=nth_color(0), alpha=0.2, linewidth=0, label="interval")
         if self.offset is not None:
             ax.plot(rank, self.offset, marker="s", linestyle="--", color=nth_color(1), label="offset")
-            ax.legend()
         if self.clip > 0:
-            ax.axhline(self.clip, color="0.5", linestyle=":", linewidth=1)
+            ax.axhline(self.clip, color="0.5", linestyle=":", linewidth=1, label="lower limit")
+        if len(ax.get_legend_handles_labels()[1]) > 1:
+            ax.legend()
         _over_ranks(ax, "propensity, relative to rank 1")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
 def _over_ranks(ax: "Axes", what: str) -> None:
+    ax.locator_params(axis="x", integer=True, min_n_ticks=1)
     ax.set_xlabel("rank")
     ax.set_ylabel(what)
-    ax.grid(color="0.9")
+    ax.grid(**GRID)
     ax.set_axisbelow(True)

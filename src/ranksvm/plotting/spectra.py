@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.analysis import DualSpectra
 from ranksvm.exceptions import OptionError
-from ranksvm.plotting.figures import BARS, DASHES, MARKERS, axes_or_new, nth_color
+from ranksvm.plotting.figures import BARS, DASHES, GRID, MARKERS, axes_or_new, literal, nth_color, series_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def _by_name(spectra: Spectra) -> dict[str, DualSpectra]:
         raise OptionError(f"spectra must be a result of dual_spectra, or a dict of results by name, got {spectra!r}.")
     if not spectra:
         raise OptionError("there are no spectra to draw.")
-    return dict(spectra)
+    return dict(zip(series_names(list(spectra)), spectra.values(), strict=True))
 
 
 def _percent(t: float) -> str:
@@ -185,7 +185,7 @@ class DimensionsDisplay:
         ax.set_xlabel(f"{self.against} of the query")
         one = energy[0] if len(energy) == 1 else None
         ax.set_ylabel("dimensions" if one is None or not next(iter(spectra)) else _series_name("", one, True))
-        ax.grid(color="0.92")
+        ax.grid(**GRID)
         ax.set_axisbelow(True)
         # outside, because points may be anywhere inside
         _legend(
@@ -332,8 +332,8 @@ class DimensionHistogramDisplay:
         ax.set_xlabel("share of the dimensions (%)")
         title = f"{_percent(t)} of the energy" + (": numerical rank" if t == 1.0 else "")
         ax.set_title(title, fontsize="medium")
-        ax.locator_params(axis="y", integer=True)
-        ax.grid(axis="y", color="0.9")
+        ax.locator_params(axis="y", integer=True, min_n_ticks=1)
+        ax.grid(axis="y", **GRID)
         ax.set_axisbelow(True)
 
 
@@ -447,7 +447,7 @@ class EnergyDisplay:
         for (name, query), curve in named.items():
             place, model = queries.index(query), list(spectra).index(name)
             points = _points(curve)
-            label = f"query {query}, {name}" if name else f"query {query}"
+            label = literal(f"query {query}") + (f", {name}" if name else "")
             style: dict[str, Any] = {"color": nth_color(place), "linestyle": DASHES[model % len(DASHES)]}
             # only some points have markers, evenly on the logarithmic axis, so that curves remain visible
             marks = np.unique(np.geomspace(1, max(1, len(points[0])), 7).round().astype(int) - 1)

@@ -2,6 +2,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -12,7 +13,7 @@ from ranksvm.plotting.figures import axes_in_memory, default_style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Block", "Code", "Details", "Facts", "Figure", "Grid", "Section", "Text", "drawing"]
+__all__ = ["HEIGHT", "Block", "Code", "Details", "Facts", "Figure", "Grid", "Section", "Text", "drawing"]
 
 # Narrow, so that letters stay readable on a phone, where the figure is as wide as the screen.
 WIDTH, HEIGHT = 4.2, 3.0
@@ -163,7 +164,9 @@ def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIG
     MissingDependencyError
         When matplotlib is not installed.
     """
-    with default_style(_STYLE):
+    with default_style(_STYLE), warnings.catch_warnings():
+        # the browser finds a font for letters that DejaVu Sans lacks
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
         figure = axes.figure
         draw(axes)

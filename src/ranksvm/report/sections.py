@@ -28,8 +28,8 @@ from ranksvm.plotting import (
     ShapeDisplay,
     WeightsDisplay,
 )
-from ranksvm.plotting.figures import short_names
-from ranksvm.report.blocks import Block, Code, Details, Facts, Figure, Grid, Section, Text, drawing
+from ranksvm.plotting.figures import by_rule, legend_above
+from ranksvm.report.blocks import HEIGHT, Block, Code, Details, Facts, Figure, Grid, Section, Text, drawing
 from ranksvm.report.subject import Subject
 
 if TYPE_CHECKING:
@@ -102,16 +102,28 @@ def choice_section(subject: Subject) -> Section:
     on = f"mean over {parts} folds" if parts > 1 else "on validation data"
     tried = f"{ranker.scores_[..., 0].size:,} settings"
     known = "" if math.isnan(error) or ranker.best_iteration_ is None else f" ± {number(error)} (one standard error)"
-    text = f"C = {ranker.C_:.4g} was chosen among {tried} by {metric}: {number(ranker.best_score_)}{known}, {on}."
+    gamma = getattr(ranker, "gamma_", None)
+    chosen = f"C = {ranker.C_:.4g} was" if gamma is None else f"C = {ranker.C_:.4g} and gamma = {gamma:.4g} were"
+    how = f"{metric}{by_rule(ranker.fitted_params_['rule'])}"
+    text = f"{chosen} chosen among {tried} by {how}: {number(ranker.best_score_)}{known}, {on}."
     if len(ranker.Cs_) > 1 and ranker.C_ in (ranker.Cs_[0], ranker.Cs_[-1]):
         text += " It is at the end of the range: values beyond it may be better."
     if isinstance(ranker, AdditiveRankSVMCV):
         return Section("path", title, [Text(text), Grid(_settings_table(ranker, metric))])
     if isinstance(ranker, KernelRankSVMCV):
-        svg = drawing("path", lambda axes: GridDisplay.from_estimator(ranker, ax=axes))
+
+        def draw(axes: "Axes") -> None:
+            GridDisplay.from_estimator(ranker, ax=axes)
+            # the text says what was chosen, and the figure is too narrow for a legend beside the axes
+            axes.set_title("")
+            legend_above(axes)
+
+        svg = drawing("path", draw, height=HEIGHT + 0.1 * len(ranker.gammas_))
+        caption = f"{metric} against C; the band is that of the choice."
     else:
         svg = drawing("path", lambda axes: PathDisplay.from_estimator(ranker, ax=axes))
-    return Section("path", title, [Text(text), Figure(svg, f"{metric} against C.")])
+        caption = f"{metric} against C."
+    return Section("path", title, [Text(text), Figure(svg, caption)])
 
 
 def _settings_table(ranker: AdditiveRankSVMCV, metric: str) -> Table:
@@ -161,7 +173,7 @@ def weights_section(subject: Subject) -> Section:
 
 def _why_no_intervals(subject: Subject) -> str:
     if not isinstance(subject.ranker, RankSVM | RankSVMCV):
-        return f"There are intervals of the weights of RankSVM only, not for a {type(subject.ranker).__name__}."
+        return f"Only weights of a RankSVM have intervals, not those of a {type(subject.ranker).__name__}."
     if subject.why_no_intervals:
         return f"There are no intervals of weights: {subject.why_no_intervals}"
     return "Intervals of weights need the training data (train; --train), which were not given."
@@ -363,9 +375,9 @@ def _bounds(ranker: AdditiveRanker, names: list[str]) -> list[Block]:
         "chosen": ["yes" if tuple(pair) in chosen else "no" for pair in pairs[order].tolist()],
     }
     text = (
-        "A function of two features could have lowered the objective by at most its bound, before any was added; what "
-        "is left is the same for this model. All pairs that it has no function of could gain at most "
-        f"{after.sum():.4g} together, of an objective of {ranker.objective_:.4g}, in addition to the duality gap."
+        'A bound says by how much a function of two features can lower the objective at most: "gain at most" before '
+        'the model had any such function, "left" for the model as it is. All pairs without a function can together '
+        f"lower its objective, {ranker.objective_:.4g}, by at most {after.sum():.4g}, in addition to the duality gap."
     )
     caption = "Pairs of features, the largest bound first"
     return [Text(text), Grid(Table(columns, caption, numbers=("gain at most", "left")))]
@@ -455,8 +467,7 @@ def _how_tested(subject: Subject) -> str:
 
 def curves_section(subject: Subject) -> Section:
     """The section with the curves of NDCG@k against k."""
-    curves = dict(zip(short_names(list(subject.curves)), subject.curves.values(), strict=True))
-    svg = drawing("curves", lambda axes: CutoffDisplay.from_evaluations(curves, "ndcg", ax=axes))
+    svg = drawing("curves", lambda axes: CutoffDisplay.from_evaluations(subject.curves, "ndcg", ax=axes))
     return Section(
         "curves", "NDCG at every cut-off", [Figure(svg, f"Mean NDCG@k; the band is {subject.name}'s 95 % interval.")]
     )
