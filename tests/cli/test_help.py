@@ -41,6 +41,13 @@ def test_examples_fit_a_wide_terminal(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
+def test_other_lines_fit_80_columns(name):
+    with click.Context(main, info_name="ranksvm") as program, click.Context(command(name), program, name) as ctx:
+        lines = ctx.get_help().splitlines()
+    assert [line for line in lines if len(line) > 80 and line.strip() not in examples(name)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_a_summary_and_the_common_options(name):
     options = {option for parameter in command(name).params for option in parameter.opts}
     assert command(name).short_help.endswith(".")

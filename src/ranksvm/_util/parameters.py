@@ -199,7 +199,7 @@ PARAMETERS = (
         _LINEAR,
         section="pairs",
         help="Features in which the score of a linear or additive model must increase or decrease: one word for all "
-        "features, or a list by number (from 1) or name, 1=increasing,bm25=increasing,length=decreasing.",
+        "features, or a list by number (from 1) or name, 1=increasing,length=decreasing.",
         metavar="SIGNS",
         low_rank=(None, "the weights of low-rank models have no given signs"),
     ),

@@ -62,9 +62,9 @@ def convert_command(
     \b
     .rsd                     binary cache, which is memory-mapped instead of read
     .parquet, .pq            Parquet (needs pip install "ranksvm[parquet]")
-    .csv, .tsv               CSV with column names (needs pip install "ranksvm[parquet]")
-    .qrels                   relevance judgments of TREC: queries, documents and labels only
-    .txt, .letor, .svm, ...  LETOR text; with .gz, .bz2, .xz or .zst added, compressed
+    .csv, .tsv               CSV with column names (needs the same)
+    .qrels                   TREC judgments: queries, documents and labels only
+    .txt, .letor, .svm, ...  LETOR text; .gz, .bz2, .xz or .zst compress it
     -                        LETOR text on standard output
 
     \b

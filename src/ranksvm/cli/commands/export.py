@@ -22,7 +22,6 @@ from ranksvm.cli.terminal import print_data
 from ranksvm.exporting.registry import DESCRIPTIONS, FORMATS
 
 _NAMES = {", ".join(formats): description for description, formats in DESCRIPTIONS.items()}
-_WIDTH = max(map(len, _NAMES))
 _HELP = """Write MODEL in the format of another program, with its scaler.
 
 \b
@@ -35,7 +34,7 @@ Examples:
   ranksvm export model.rsvm --to solr --names names.tsv -o model.json
   ranksvm export model.rsvm --to elasticsearch --data train.txt --non-negative -o model.json
   ranksvm export model.rsvm --to c -o ranker.c
-""".format(formats="\n".join(f"{names:<{_WIDTH}}   {description}" for names, description in _NAMES.items()))
+""".format(formats="\n".join(f"{names}\n  {description}" for names, description in _NAMES.items()))
 
 
 @click.command(

@@ -55,10 +55,13 @@ def import_command(
     \b
     svm-rank    model files of SVM-rank and SVM-light
     liblinear   model files of LIBLINEAR: two classes, a regression or a ranking
-    libsvm      model files of LIBSVM with a linear kernel: two classes or a regression
+    libsvm      model files of LIBSVM with a linear kernel: two classes or a
+                regression
     xgboost     model files of XGBoost, in JSON, with the booster gblinear
-    sklearn     a linear model of scikit-learn, or a Pipeline of scalers and such a model, written by joblib or pickle.
-                READING SUCH A FILE RUNS WHATEVER CODE IT CONTAINS: name this format only for files that you trust.
+    sklearn     a linear model of scikit-learn, or a Pipeline of scalers and such
+                a model, written by joblib or pickle. READING SUCH A FILE RUNS
+                WHATEVER CODE IT CONTAINS: name this format only for files that
+                you trust.
 
     \b
     Examples:
