@@ -106,6 +106,7 @@ def test_the_same_seed_gives_the_same_sample():
     ("y", "qid", "weights", "message"),
     [
         ([1, 1, 1], [1, 1, 2], {}, "within each of the 2 queries all labels are the same"),
+        ([1, 1, 1], [1, 1, 1], {}, "in the only query all labels are the same"),
         ([1, 2, 3], [1, 2, 3], {}, "each of the 3 rows is a separate query"),
         ([1], None, {}, "n_samples = 1"),
         (

@@ -88,9 +88,9 @@ def test_low_rank_matrices_are_products_of_factors_over_whole_blocks(data):
 
 def test_dual_blocks_are_of_the_data_of_fit_only(data, other):
     model = fitted(data)
-    with pytest.raises(DataError, match=r"pairs in 30 queries, but the model was fitted to \d+ pairs in 40"):
+    with pytest.raises(DataError, match=r"pairs in 30 queries, but the model was fitted to [\d,]+ pairs in 40"):
         model.dual_coef(other.X, other.y, other.qid)
-    with pytest.raises(DataError, match="give the data of fit"):
+    with pytest.raises(DataError, match="give the training data"):
         model.low_rank_coef(other.X, other.y, other.qid)
     more = np.append(data.y, 0.0)
     several = FactorizedRankSVM().fit(np.arange(6.0).reshape(3, 2), [1, 0, 0], qid=[0, 0, 1])
@@ -103,9 +103,9 @@ def test_dual_blocks_are_of_the_data_of_fit_only(data, other):
 def test_rows_in_another_order_are_other_data(data):
     model = fitted(data)
     order = np.random.default_rng(0).permutation(len(data.y))
-    with pytest.raises(DataError, match="give the data of fit, rows in the same order"):
+    with pytest.raises(DataError, match="give the training data, rows in the same order"):
         model.dual_coef(data.X[order], data.y[order], data.qid[order])
-    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with the data of fit it was"):
+    with pytest.raises(DataError, match=r"With these data the objective .* is .*, with the training data it was"):
         model.low_rank_coef(2.0 * data.X, data.y, data.qid)
     # neither another precision nor parameters set since make other data of them
     dual = model.set_params(C=1e-6, n_components=2).dual_coef(data.X.astype(np.float32), data.y, data.qid)

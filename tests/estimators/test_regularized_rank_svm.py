@@ -177,9 +177,9 @@ def test_saved_and_loaded(tmp_path, gamma):
 def test_the_dual_of_other_data_is_refused():
     X, y, qid = make_data()
     model = RegularizedRankSVM(0.3).fit(X, y, qid=qid)
-    with pytest.raises(DataError, match="give the data of fit"):
+    with pytest.raises(DataError, match="give the training data"):
         model.dual_coef(X[:-1], y[:-1], qid[:-1])
-    with pytest.raises(DataError, match="give the data of fit"):
+    with pytest.raises(DataError, match="give the training data"):
         model.low_rank_coef(X, -y, np.zeros(len(y)))
 
 

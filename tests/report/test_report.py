@@ -289,6 +289,13 @@ def test_the_choice_of_a_kernel_names_c_and_gamma_and_leaves_room_for_the_curves
     assert max(x) - min(x) > 200
 
 
+def test_the_mean_over_pairs_is_named(data):
+    model = fitted(ranksvm.RankSVM(C=0.1), data)
+    for names, said in ((["ndcg@5"], False), (["ndcg@5", "pairwise_accuracy"], True)):
+        report = make_report(model, data, metrics=names, n_worst=0)
+        assert ("a mean over the pairs of all queries" in section(report, "metrics")) == said
+
+
 @pytest.mark.filterwarnings("error")
 def test_names_in_letters_that_matplotlib_cannot_draw(data):
     model = fitted(ranksvm.AdditiveRankSVM(C=0.1), data)

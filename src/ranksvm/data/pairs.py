@@ -670,9 +670,10 @@ def _why_no_pairs(queries: Queries, pairs: ComparablePairs, event: np.ndarray | 
         return "No comparable pair: X has 1 sample (n_samples = 1), and ranking compares two documents of a query."
     if len(queries.ids) == queries.n_rows > 1:
         return f"No comparable pair: each of the {queries.n_rows} rows is a separate query. Is qid the query id?"
+    where = "in the only query" if queries.n_queries == 1 else f"within each of the {queries.n_queries:,} queries"
     return (
-        f"No comparable pair: within each of the {queries.n_queries} queries all labels are the same (1 class). "
-        "Ranking needs two documents of one query with different labels."
+        f"No comparable pair: {where} all labels are the same (1 class). Ranking needs two documents of one query with "
+        "different labels."
     )
 
 

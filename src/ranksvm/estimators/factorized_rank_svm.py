@@ -356,7 +356,9 @@ class FactorizedRankSVM(LowRankRanker):
         features, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
         n_rows, n_components = self.factors_.shape
         if queries.n_rows != n_rows:
-            raise DataError(f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the data of fit.")
+            raise DataError(
+                f"X has {queries.n_rows} rows, but the model was fitted to {n_rows}: give the training data."
+            )
         # Rows in another order give the same number of pairs, but do not belong to the factors; the objective shows
         # this, at the cost of at most one epoch. C may have changed since the fit, so it is set to the smallest
         # value whose box contains the factors.
@@ -366,8 +368,8 @@ class FactorizedRankSVM(LowRankRanker):
         dual.start(self.factors_)
         if not abs(dual.value - self.objective_) <= SAME_OBJECTIVE_TOLERANCE * (2.0 * dual.scale - dual.value):
             raise DataError(
-                f"With these data the objective of the factors is {dual.value:.6g}, with the data of fit it was "
-                f"{self.objective_:.6g}: give the data of fit, rows in the same order."
+                f"With these data the objective of the factors is {dual.value:.6g}, with the training data it was "
+                f"{self.objective_:.6g}: give the training data, rows in the same order."
             )
         return features, queries, labels, pairs
 

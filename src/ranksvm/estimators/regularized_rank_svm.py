@@ -377,7 +377,7 @@ class RegularizedRankSVM(LowRankRanker):
         features, queries, labels, pairs = super()._data_of_fit(X, y, qid, group)
         matrices = self._matrices(queries.pointers)
         if matrices is None:
-            raise DataError("The last fit had other queries, or queries of other sizes: give the data of fit.")
+            raise DataError("The last fit had other queries, or queries of other sizes: give the training data.")
         sorted_labels = queries.to_sorted(labels)
         for query in range(queries.n_queries):
             own = sorted_labels[queries.pointers[query] : queries.pointers[query + 1]]

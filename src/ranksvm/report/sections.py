@@ -423,10 +423,10 @@ def metrics_section(subject: Subject) -> Section:
     table = dataclasses.replace(
         metrics_table(subject.evaluations), caption=f"{caption} (convention {first.convention})"
     )
-    blocks: list[Block] = [
-        Grid(table),
-        Text("Intervals come from the t distribution, which treats the queries as a random sample."),
-    ]
+    text = "Intervals come from the t distribution, which treats the queries as a random sample."
+    if "pairwise_accuracy" in subject.metrics:
+        text += " The pairwise accuracy is a mean over the pairs of all queries."
+    blocks: list[Block] = [Grid(table), Text(text)]
     if not subject.baselines:
         blocks.append(Text("No baseline was given, so there is nothing to compare the model with."))
     elif not subject.comparisons:

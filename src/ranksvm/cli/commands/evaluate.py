@@ -314,8 +314,8 @@ def _show(results: "dict[str, Evaluation]", comparisons: list[dict[str, Any]], o
                 row.append(_interval(result.interval(metric)))
     without = first.n_without_relevant
     judged_by = titled(options["qrels"] if options["data"] is None else options["data"])
-    title = f"{judged_by}: {queries(first.n_queries)}" + (f", {count(without)} without relevant" if without else "")
-    print_table(columns, rows, title=title)
+    lacking = f", {count(without)} without a relevant document" if without else ""
+    print_table(columns, rows, title=f"{judged_by}: {queries(first.n_queries)}{lacking}")
     notes = notes_on(results, options["missing"])
     if notes:
         say()

@@ -149,8 +149,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
             raise DataError(
-                f"There are {pairs.n_pairs} pairs in {queries.n_queries} queries, but the model was fitted to "
-                f"{self.n_pairs_} pairs in {self.n_queries_}: give the data of fit."
+                f"There are {pairs.n_pairs:,} pairs in {queries.n_queries} queries, but the model was fitted to "
+                f"{self.n_pairs_:,} pairs in {self.n_queries_}: give the training data."
             )
         return features, queries, labels, pairs
 
