@@ -289,6 +289,23 @@ def test_the_choice_of_a_kernel_names_c_and_gamma_and_leaves_room_for_the_curves
     assert max(x) - min(x) > 200
 
 
+def test_a_baseline_with_the_same_values(data):
+    model = fitted(ranksvm.RankSVM(C=0.1), data)
+    report = make_report(model, data, baselines={"twin": 2 * model.predict(data.X)}, n_worst=0)
+    assert "No query has another ndcg@10 with twin." in report.html
+
+
+def test_weights_of_features_in_very_different_units(data):
+    scaled = dataclasses.replace(data, X=data.X.astype(np.float64) * [1e6, 1.0, 1.0])
+    model = fitted(ranksvm.RankSVM(C=0.1), scaled)
+    text = section(make_report(model, scaled, train=scaled, n_worst=0), "weights")
+    for value in (
+        model.coef_[0],
+        *(end[0] for end in weight_intervals(model, scaled.X, scaled.y, scaled.qid).interval()),
+    ):
+        assert f"{value:.4g}" in text
+
+
 def test_the_mean_over_pairs_is_named(data):
     model = fitted(ranksvm.RankSVM(C=0.1), data)
     for names, said in ((["ndcg@5"], False), (["ndcg@5", "pairwise_accuracy"], True)):

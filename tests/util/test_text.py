@@ -8,7 +8,15 @@ import pandas as pd
 import pytest
 
 from ranksvm import RankSVM, make_ranking
-from ranksvm._util.text import compared, feature_label, feature_labels, place_in_words, plain, told_apart
+from ranksvm._util.text import (
+    compared,
+    feature_label,
+    feature_labels,
+    place_in_words,
+    plain,
+    told_apart,
+    weight_columns,
+)
 from ranksvm.analysis import weight_intervals
 from ranksvm.exceptions import DataError
 from ranksvm.plotting import WeightsDisplay
@@ -20,6 +28,14 @@ def test_labels():
     assert feature_labels(2, np.array(["bm25", "links"])) == ["bm25", "links"]
     assert place_in_words(3, 40) == "X[3, 40] (feature f41)"
     assert place_in_words(3, 1, ["bm25", "links"]) == "X[3, 1] (feature links)"
+
+
+def test_weights_of_features_in_very_different_units_are_not_shown_as_0():
+    assert weight_columns([0.7, 0.3], [1.5, -0.25], [2.0, 0.0]) == [["1.5000", "-0.2500"], ["2.0000", "0.0000"]]
+    assert weight_columns([0.7, 0.3], [1.5, 2.5e-7], [2.0, 3e-7]) == [["1.5", "2.5e-07"], ["2", "3e-07"]]
+    # a feature that hardly matters
+    assert weight_columns([1.0, 1e-6], [1.5, 2.5e-7]) == [["1.5000", "0.0000"]]
+    assert weight_columns([], []) == []
 
 
 @pytest.mark.parametrize("names", [None, ["bm25", "length", "clicks", "links"]])

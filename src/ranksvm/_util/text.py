@@ -21,6 +21,7 @@ __all__ = [
     "seconds",
     "told_apart",
     "visible",
+    "weight_columns",
     "weights",
 ]
 
@@ -57,6 +58,31 @@ def aligned(values: Sequence[float]) -> list[str]:
     if 1e-12 * largest < extent < math.inf:  # a smaller one is round-off
         digits = max(digits, 2 - math.floor(math.log10(extent)))
     return [f"{value:.{min(max(digits, 0), 15)}f}" for value in values]
+
+
+def weight_columns(importances: Sequence[float], *columns: Sequence[float]) -> list[list[str]]:
+    """Weights of features, and the ends of their intervals, with equally many decimals if these are enough.
+
+    Parameters
+    ----------
+    importances : sequence of float
+        The importance of each feature.
+    *columns : sequences of float
+        The weights, and other columns in their unit.
+
+    Returns
+    -------
+    list of list of str
+        Each column as text. If equally many decimals would make a weight 0 although its feature has 0.1 % of all
+        importance, all numbers have four significant digits instead: features may have very different units.
+    """
+    values = [value for column in columns for value in column]
+    texts = aligned(values)
+    least = 0.001 * sum(importances)
+    if any(each > least and float(text) == 0.0 for each, text in zip(importances, texts, strict=False)):
+        texts = [f"{value:.4g}" for value in values]
+    n = len(importances)
+    return [texts[start : start + n] for start in range(0, len(values), n or 1)]
 
 
 def digits_apart(values: Iterable[float], digits: int) -> int:

@@ -381,7 +381,7 @@ class LabelDisplay:
         slanted: dict[str, Any] = {} if level else {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         ax.set_xticks(range(len(named)), named, **slanted)
         ax.set_xlabel("label (documents)")
-        ax.set_ylabel("score minus the mean of its query")
+        ax.set_ylabel("score minus the\nmean of its query")
         ax.axhline(0.0, color="0.8", linewidth=0.8, zorder=0)
         ax.grid(axis="y", **GRID)
         ax.set_axisbelow(True)

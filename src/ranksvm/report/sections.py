@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._util.tables import CORRECTIONS, Table
-from ranksvm._util.text import aligned, count, counted, feature_label, number, plain, queries
+from ranksvm._util.text import aligned, count, counted, feature_label, number, plain, queries, weight_columns
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Shape
 from ranksvm.datasets.description import data_facts, described_data, level_rows
@@ -193,12 +193,12 @@ def _weights_table(subject: Subject) -> tuple[Table, int]:
         "importance": aligned(importance[chosen].tolist()),
         "share": importance[chosen] / total,
     }
-    weights = {"weight": coef[chosen]}
+    weights = {"weight": coef[chosen].tolist()}
     if subject.intervals is not None:
-        weights |= dict(zip(("low", "high"), (ends[chosen] for ends in subject.intervals.interval()), strict=True))
-    # all with the same number of decimals, so that they can be compared
-    texts = np.array(aligned(np.concatenate(list(weights.values())).tolist()))
-    columns |= {name: part.tolist() for name, part in zip(weights, np.split(texts, len(weights)), strict=True)}
+        weights |= dict(
+            zip(("low", "high"), (ends[chosen].tolist() for ends in subject.intervals.interval()), strict=True)
+        )
+    columns |= dict(zip(weights, weight_columns(importance[chosen].tolist(), *weights.values()), strict=True))
     if subject.intervals is not None:
         columns["interval without 0"] = np.where(subject.intervals.excludes_zero()[chosen], "yes", "no").tolist()
     table = Table(
@@ -411,6 +411,8 @@ def _compared(test: Comparison, corrected: str) -> str:
     interval = "" if math.isnan(low) else f"95 % interval {low:+.4f} to {high:+.4f}, "
     p = float(test.p_value if test.adjusted_p_value is None else test.adjusted_p_value)
     numbers = f"{test.difference:+.4f} ({interval}{corrected or 'p'} = {p:.2g})"
+    if test.wins == test.losses == 0:
+        return f"No query has another {test.metric} with {test.system_a}."
     if p >= 0.05:
         return f"Its difference from {test.system_a} may be chance: {numbers}."
     return f"It is {'better' if test.difference > 0 else 'worse'} than {test.system_a}: {numbers}."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ranksvm._util.text import compared, feature_label
+from ranksvm._util.text import compared, feature_label, weight_columns
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read, row_labels
 from ranksvm.cli.options.paths import titled
@@ -190,9 +190,12 @@ def _show(report: dict[str, Any]) -> None:
 
 def _show_importances(features: list[dict[str, Any]], title: str) -> None:
     numbers = ["weight", "importance"] if _have_weights(features) else ["importance"]
-    texts = (aligned([item[key] for item in features]) for key in numbers)
+    importances = [item["importance"] for item in features]
+    texts = [aligned(importances)]
+    if len(numbers) > 1:
+        texts = weight_columns(importances, [item["weight"] for item in features]) + texts
     rows = list(zip((item["feature"] for item in features), *texts, strict=True))
-    print_bars(["feature", *numbers], rows, [item["importance"] for item in features], title)
+    print_bars(["feature", *numbers], rows, importances, title)
 
 
 def _show_difference(found: dict[str, Any]) -> None:
