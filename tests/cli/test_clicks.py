@@ -80,7 +80,7 @@ def test_trust_bias_teaches_relevance(ranksvm, ranksvm_json, folder, files, tmp_
 
 def test_a_person_sees_tables(ranksvm, folder, files, model, tmp_path):
     text = ranksvm("bias", files / "log.parquet", "--bootstrap", "20", "--ranks", "4").stdout
-    assert "4,000 impressions, harvest" in text
+    assert "4,000 impressions, harvest, 95 % intervals" in text
     assert "propensity" in text
     clicks = ["--clicks", files / "log.parquet", "--bias", files / "bias.json"]
     text = ranksvm("evaluate", folder / "train.txt", *clicks, "-m", model, "--estimator", "dr", "--clip", "0.2").stdout

@@ -317,6 +317,8 @@ class PositionBias(Tabular):
         if self.clip > 0:
             columns["clip_bias"] = self.clip_bias
         caption = f"{self.method}, {self.n_impressions:,} impressions" if self.n_impressions else self.method
+        if self.low is not None:
+            caption += f", {100 * self.confidence:g} % intervals"
         return Table(columns, ". ".join([caption, *(text.rstrip(".") for text in self.diagnosis)]))
 
     def __repr__(self) -> str:

@@ -98,5 +98,5 @@ def _documents(shared: dict[str, Any] | None) -> str:
     if shared is None:
         return "no"
     text = f"of {counted(shared['documents'], 'document')}, {count(shared['shared'])} of them in several queries"
-    share = f" (on average {shared['mean_share_per_query']:.1%} of the documents of a query)"
+    share = f" (on average {100 * shared['mean_share_per_query']:.1f} % of the documents of a query)"
     return text + (share if shared["shared"] else "")

@@ -40,7 +40,7 @@ def test_documents_of_several_queries(ranksvm, ranksvm_json, tmp_path):
         "queries_per_document": 1.25,
         "mean_share_per_query": pytest.approx((1 / 2 + 1 / 3) / 2),
     }
-    shared = "1 of them in several queries (on average 41.7% of the documents of a query)"
+    shared = "1 of them in several queries (on average 41.7 % of the documents of a query)"
     assert f"of 4 documents, {shared}" in ranksvm("info", path).stdout
     path.write_text("1 qid:a 1:1\n0 qid:a 1:2\n")
     assert ranksvm_json("info", path)["shared_documents"] is None

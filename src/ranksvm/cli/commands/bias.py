@@ -102,7 +102,9 @@ def bias_command(log: Path, **options: Any) -> None:
     rows = [
         [str(rank + 1), *(number(float(values[rank])) for values in columns.values())] for rank in range(bias.n_ranks)
     ]
-    print_table(["rank", *columns], rows, title=f"{log}: {count(bias.n_impressions)} impressions, {bias.method}")
+    intervals = "" if bias.low is None else f", {100 * bias.confidence:g} % intervals"
+    title = f"{log}: {count(bias.n_impressions)} impressions, {bias.method}{intervals}"
+    print_table(["rank", *columns], rows, title=title)
     for sentence in bias.diagnosis:
         say(sentence)
 
