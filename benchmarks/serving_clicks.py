@@ -139,7 +139,7 @@ def _behind(shares: dict[tuple[str, ...], np.ndarray], number: int) -> str:
 
 def draw(pieces: Pieces, path: Path) -> None:
     """Plot curves of SOLAR-II by kind of users and way to learn."""
-    from ranksvm.plotting.figures import axes_in_memory
+    from ranksvm.plotting.figures import MARKERS, axes_in_memory, line_style
 
     axes = axes_in_memory(figsize=(7.2, 4.0), layout="constrained")
     passes = np.arange(1, N_PASSES + 1)
@@ -151,10 +151,11 @@ def draw(pieces: Pieces, path: Path) -> None:
         ("noise 0.05", "position", "over those above (before)"): "position-biased users, over those above",
         ("drift", "position", "estimate (default)"): f"position-biased users, drift from pass {DRIFT + 1} on",
     }
-    for (section, users, way), label in curves.items():
+    for place, ((section, users, way), label) in enumerate(curves.items()):
         shares = shares_of(pieces.found(section)).get(("SOLAR-II", users, way))
         if shares is not None:
-            axes.plot(passes, shares.mean(axis=0), marker="o", markersize=3, label=label)
+            style = line_style(place) | {"marker": MARKERS[place], "markersize": 4}
+            axes.plot(passes, shares.mean(axis=0), **style, label=label)
     axes.axhline(GOAL, color="0.7", linewidth=0.8)
     axes.set(xlabel="passes over 200 queries", ylabel="NDCG@10, share of what labels give", xticks=passes)
     axes.legend(fontsize=8, frameon=False)
