@@ -125,3 +125,11 @@ def test_a_database_is_no_data(ranksvm, tmp_path):
     with sqlite3.connect(tmp_path / "events.db") as database:
         database.execute("CREATE TABLE events (id)")
     assert "is a database of SQLite, not ranking data" in ranksvm("info", tmp_path / "events.db", code=1).stderr
+
+
+def test_small_weights_are_not_shown_as_0(folder, ranksvm, tmp_path):
+    data = package.datasets.read_data(folder / "train.txt")
+    model = tmp_path / "model.rsvm"
+    package.RankSVM(C=0.1).fit(data.X * [1e6, 1.0, 1.0, 1.0, 1.0], data.y, qid=data.qid).save(model)
+    rows = [line.split() for line in ranksvm("info", model).stdout.splitlines() if line.startswith("f1 ")]
+    assert 0.0 < abs(float(rows[0][1])) < 1e-5

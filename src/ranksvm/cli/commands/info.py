@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm._util.text import feature_label
+from ranksvm._util.text import feature_label, weight_columns
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read, read_judgments, read_rankings, trec_kind
 from ranksvm.cli.online_run import OnlineRun
@@ -16,7 +16,7 @@ from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
-from ranksvm.cli.output.tables import aligned, count, number, print_facts, print_json, print_table, queries
+from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries
 from ranksvm.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -257,8 +257,9 @@ def _show_model(report: dict[str, Any]) -> None:
     for key, value_of in (("weights", "weight"), ("curves", "spread")):
         if report.get(key):
             say()
-            values = aligned([each[value_of] for each in report[key]])
-            rows = [[x["feature"], value, f"{x['share']:.1%}"] for x, value in zip(report[key], values, strict=True)]
+            values = [each[value_of] for each in report[key]]
+            (texts,) = weight_columns([value != 0 for value in values], values)
+            rows = [[x["feature"], text, f"{x['share']:.1%}"] for x, text in zip(report[key], texts, strict=True)]
             print_table(["feature", value_of, "share of all"], rows)
 
 
