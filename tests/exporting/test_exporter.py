@@ -214,6 +214,8 @@ def test_features_of_weight_0_are_left_out():
         assert "1 feature of weight 0 dropped: b." in result.notes
         assert '"b"' not in result.text
     assert "b" not in json.loads(export(model, to="elasticsearch").text)["request"]["model"]["model"]["definition"]
+    result = export(with_weights([1.0, *[0.0] * 6]), to="sql")
+    assert "6 features of weight 0 dropped: f2, f3, f4, f5, f6, ..." in result.notes
     for target in FORMATS:
         if target in (*LUCENE, "vespa", "sql"):
             with pytest.raises(OptionError, match="all weights of the model are 0"):

@@ -256,9 +256,9 @@ class Request:
         if not len(used):
             raise OptionError("all weights of the model are 0: there is nothing to export.")
         if left_out:
-            named = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+            named = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else ".")
             which = "of weight 0" if self.additive is None else "without effect"
-            self.notes.append(f"{_features(len(left_out))} {which} dropped: {named}.")
+            self.notes.append(f"{_features(len(left_out))} {which} dropped: {named}")
         return used
 
 
