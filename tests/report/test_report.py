@@ -44,6 +44,8 @@ def test_html_is_valid_and_no_id_is_twice(report):
     assert all(link[1:] in ids for link in links if link)
     for figure in tree.iter("figure"):
         assert figure.find("div").get("aria-label")
+    regions = [element.get("aria-label") for element in tree.iter() if element.get("role") == "region"]
+    assert len(regions) == len(set(regions))
 
 
 def test_nothing_is_outside_the_page(report):

@@ -253,9 +253,10 @@ def _query(subject: Subject, number: int, value: float) -> Details:
     if subject.explanation is not None:
         columns["mostly by"] = [_mostly_by(subject, row) for row in listed.tolist()]
     title = f"{counted(len(rows), 'document')}" + (f", {len(listed)} of them shown" * (len(listed) < len(rows)))
-    table = Table(columns, f"Documents by rank: {title}", formats={"label": "g"}, numbers=("score",))
-    blocks: list[Block] = [Text(_why(subject, rows, ranks)), Grid(table)]
     query = data.queries.keys[number]
+    caption = f"Query {query}, documents by rank: {title}"
+    table = Table(columns, caption, formats={"label": "g"}, numbers=("score",))
+    blocks: list[Block] = [Text(_why(subject, rows, ranks)), Grid(table)]
     return Details(f"Query {query}: {subject.metric} {value:.4f}, {counted(len(rows), 'document')}", blocks)
 
 
