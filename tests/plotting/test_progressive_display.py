@@ -71,3 +71,14 @@ def test_errors(results):
         ProgressiveDisplay.from_result([1])
     with pytest.raises(OptionError, match="there are no results"):
         ProgressiveDisplay.from_result({})
+
+
+@pytest.mark.filterwarnings("error")
+def test_times_of_0(data):
+    timed = progressive_validation(SOLARRanker(random_state=0), data, random_state=0, timing=True)
+    seconds = np.full_like(timed.learn_seconds, 1e-4)
+    seconds[:, 3] = 0.0
+    for times, scale in ((seconds, "log"), (0.0 * seconds, "linear")):
+        display = ProgressiveDisplay.from_result(replace(timed, learn_seconds=times), metric="learn_seconds")
+        assert display.ax_.get_yscale() == scale
+        display.figure_.draw_without_rendering()

@@ -150,8 +150,10 @@ class ProgressiveDisplay:
             limits += [np.nanmin((mean - off)[settled]), np.nanmax((mean + off)[settled])]
         if metric in SECONDS:
             # half of the smallest mean, because the band may reach 0, which a logarithmic axis cannot show
-            ax.set_yscale("log", nonpositive="clip")
-            ax.set_ylim(bottom=0.5 * min(np.nanmin(line.get_ydata()) for line in self.lines_))
+            drawn = np.concatenate([line.get_ydata() for line in self.lines_])
+            if (drawn > 0).any():  # a coarse clock may measure 0
+                ax.set_yscale("log", nonpositive="clip")
+                ax.set_ylim(bottom=0.5 * drawn[drawn > 0].min())
             ax.set_ylabel(SECONDS[metric])
         else:
             if np.isfinite(limits).all():
