@@ -73,7 +73,7 @@ def test_errors(results):
         ProgressiveDisplay.from_result({})
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error:Attempt to set", "error:Data has no positive")
 def test_times_of_0(data):
     timed = progressive_validation(SOLARRanker(random_state=0), data, random_state=0, timing=True)
     seconds = np.full_like(timed.learn_seconds, 1e-4)

@@ -315,7 +315,7 @@ def test_the_mean_over_pairs_is_named(data):
         assert ("a mean over the pairs of all queries" in section(report, "metrics")) == said
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error:Glyph")
 def test_names_in_letters_that_matplotlib_cannot_draw(data):
     model = fitted(ranksvm.AdditiveRankSVM(C=0.1), data)
     named = dataclasses.replace(data, feature_names=["价格", "größe", "цена"])

@@ -166,7 +166,7 @@ def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIG
     """
     with default_style(_STYLE), warnings.catch_warnings():
         # the browser finds a font for letters that DejaVu Sans lacks
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
         figure = axes.figure
         draw(axes)
