@@ -25,6 +25,7 @@ from ranksvm import (
     make_ranking,
 )
 from ranksvm.exceptions import DataError, ScaleWarning
+from ranksvm.fits.linear import LinearProblem
 from ranksvm.metrics import evaluate
 
 CS = [1e-4, 1e-2, 1.0]
@@ -214,7 +215,7 @@ def test_sets_that_cannot_be_used(data, make, options, message, monkeypatch):
     def never(*args, **kwargs):
         raise AssertionError("refused only after the fit")
 
-    monkeypatch.setattr("ranksvm.fits.problem.RankSVMProblem.solve", never)
+    monkeypatch.setattr(LinearProblem, "solve", never)
     with pytest.raises(DataError, match=message):
         make().fit(data.X, data.y, qid=data.qid, **options)
 

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from ranksvm import QueryKFold, QueryShuffleSplit, RankSVM, RankSVMCV, make_ranking, regularization_path
-from ranksvm.estimators import path as path_module
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
+from ranksvm.fits.linear import LinearProblem
 from ranksvm.metrics import evaluate
 
 C15 = 2.0 ** np.arange(-12, 3)
@@ -55,14 +55,14 @@ def test_fifteen_Cs_cost_less_than_five_fits(solver, monkeypatch):
     """Counted in passes over X (a product with the Hessian is one as an evaluation is), not in seconds."""
     data = make_ranking(n_queries=400, n_docs=(20, 60), n_features=25, random_state=2)
     passes = []
-    original = path_module.RankSVMProblem.solve
+    original = LinearProblem.solve
 
     def solve(problem, C, *args, **kwargs):
         result = original(problem, C, *args, **kwargs)
         passes.append(result.history.evaluations[-1] + result.history.hessian_products[-1])
         return result
 
-    monkeypatch.setattr(path_module.RankSVMProblem, "solve", solve)
+    monkeypatch.setattr(LinearProblem, "solve", solve)
     regularization_path(data.X, data.y, qid=data.qid, Cs=C15, solver=solver)
     along = sum(passes)
     passes.clear()
