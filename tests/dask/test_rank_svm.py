@@ -434,6 +434,48 @@ def test_files_of_other_columns(data, tmp_path):
         DaskRankSVM().fit(paths)
 
 
+def test_features_of_files_are_matched_by_name(data, tmp_path):
+    names = [f"x{column}" for column in range(data.n_features)]
+    frame = pd.DataFrame(data.X, columns=names).assign(score=1.0, label=data.y, qid=data.qid)
+    paths = [str(tmp_path / name) for name in ("a.parquet", "b.parquet", "c.parquet", "d.parquet")]
+    frame.drop(columns="score").to_parquet(paths[0])
+    frame[["score", *reversed(names), "label", "qid"]].to_parquet(paths[1])
+    frame.drop(columns="x2").to_parquet(paths[2])
+    frame[names].to_parquet(paths[3])
+    fit = DaskRankSVM(C=C).fit(paths[:1], eval_set=[(paths[1:2], "label")])
+    expected = fit.to_local().predict(frame[names])
+    for path in (paths[1], paths[3]):  # predict needs neither labels nor query ids
+        np.testing.assert_array_equal(fit.predict(path).compute(), expected)
+    assert float(fit.score(paths[1])) == pytest.approx(float(fit.score(paths[0])))
+    assert fit.evals_result_["valid_0"]["ndcg@10"][-1] == pytest.approx(float(fit.score(paths[0])))
+    for fails in (lambda: fit.predict(paths[2]).compute(), lambda: float(fit.score(paths[2]))):
+        with pytest.raises(DataError, match=r"part 0 \(.*c.parquet\): it lacks the feature 'x2' of the model"):
+            fails()
+    ranksvm.RankingData(np.ones((4, 20)), np.arange(4.0), np.zeros(4)).save(tmp_path / "wide.rsd")
+    with pytest.raises(DataError, match=r"wide.rsd\): it has 20 features, but the model has"):
+        fit.predict(tmp_path / "wide.rsd").compute()
+
+
+def test_the_column_of_ids_of_files_is_known_to_evaluation_sets(data, tmp_path):
+    path = str(tmp_path / "a.parquet")
+    data.to_frame(library="pandas").rename(columns={"qid": "session", "label": "grade"}).to_parquet(path)
+    fit = DaskRankSVM(C=C).fit(path, "grade", qid="session", eval_set=[(path, "grade")])
+    assert fit.qid_column_ == "session"
+    assert fit.evals_result_["valid_0"]["ndcg@10"][-1] == pytest.approx(float(fit.score(path, "grade")))
+
+
+def test_text_files_may_lack_the_last_features(data, tmp_path):
+    """Lines of text omit features that are 0; the rows of queries that are in several files move between parts."""
+    X = data.X.astype(np.float32)
+    rows = np.array_split(np.arange(data.n_rows), 5)
+    X[np.concatenate(rows[1::2]), -1] = 0.0
+    paths = [str(tmp_path / f"{number}.txt") for number in range(5)]
+    for path, own in zip(paths, rows, strict=True):
+        path_X = X[own, :-1] if not X[own, -1].any() else X[own]
+        ranksvm.write_letor(path, path_X, data.y[own], data.qid[own])
+    check_same(DaskRankSVM(C=C, tol=TOL).fit(paths), RankSVM(C=C, tol=TOL).fit(X, data.y, qid=data.qid))
+
+
 def test_a_query_larger_than_a_worker(data, parts_of, monkeypatch):
     from ranksvm.dask.cluster import Cluster
 

@@ -17,7 +17,7 @@ from ranksvm._util.types import MemoryLimit, PathLike
 from ranksvm.dask.backend import DaskBackend, check_devices
 from ranksvm.dask.checkpoint import CheckpointedTerm
 from ranksvm.dask.cluster import Cluster
-from ranksvm.dask.evaluation import HeldOut, lazy_metric, lazy_scores
+from ranksvm.dask.evaluation import HeldOut, features_of, lazy_metric, lazy_scores
 from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts, input_parts
 from ranksvm.dask.listed_pairs import are_pairs, unpacked_preferences
 from ranksvm.dask.preparation import (
@@ -336,13 +336,12 @@ class DaskRanker(BaseEstimator):
         if listed:
             X, qid, pairs, pair_weight = unpacked_preferences(X, None, qid, group, y, None)
             y = None
-        columns = Columns(self.n_features_in_, getattr(self, "feature_names_in_", None), self.qid_column_)
         return input_parts(
             X,
             y,
             qid,
             {"sample_weight": sample_weight, "event": event},
-            columns,
+            features_of(self),
             group=group,
             pairs=pairs,
             pair_weight=pair_weight,

@@ -37,6 +37,7 @@ __all__ = [
     "Scorer",
     "Sums",
     "evaluated",
+    "features_of",
     "lazy_metric",
     "lazy_scores",
     "scores_of",
@@ -237,6 +238,11 @@ def scoring_function(model: Any) -> Scorer:
     return model._function() if hasattr(model, "shape_values_") else model.coef_
 
 
+def features_of(model: Any) -> Columns:
+    """The features of a fitted model, and its column of query ids."""
+    return Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
+
+
 def sums_of(
     rows: Rows, model: Scorer, metrics: list[Metric], convention: str | Convention = "default"
 ) -> dict[str, Sums]:
@@ -289,7 +295,8 @@ def _series(X: "pd.DataFrame", model: "Ranker") -> "pd.Series":
 
 
 def _scores_of_file(path: str, model: "Ranker", part: str) -> np.ndarray:
-    rows = read_rows(path, "label", model.qid_column_ or "qid", part, model._takes_missing)
+    qid, missing = model.qid_column_ or "qid", model._takes_missing
+    rows = read_rows(path, "label", qid, part, features_of(model), missing, only_features=True)
     return scores_of(rows, scoring_function(model))
 
 
@@ -324,7 +331,7 @@ def lazy_metric(
     dask array without dimensions
         Its mean over the queries.
     """
-    columns = Columns(model.n_features_in_, getattr(model, "feature_names_in_", None), model.qid_column_)
+    columns = features_of(model)
     inputs = input_parts(
         X,
         y,

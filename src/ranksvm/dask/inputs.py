@@ -323,5 +323,7 @@ def _of_files(
         )
     names = [f"part {number} ({path})" for number, path in enumerate(map(str, paths))]
     read = dask.delayed(read_rows, pure=False)
-    rows = [read(str(path), y or "label", qid or "qid", name, missing) for path, name in zip(paths, names, strict=True)]
-    return InputParts(rows, names, columns or Columns(None))
+    known = columns or Columns(None, qid=qid if isinstance(qid, str) else None)
+    named = y or "label", qid or known.qid or "qid"
+    rows = [read(str(path), *named, name, columns, missing) for path, name in zip(paths, names, strict=True)]
+    return InputParts(rows, names, known)

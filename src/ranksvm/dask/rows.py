@@ -258,7 +258,9 @@ def _first_text(X: "Block") -> str | None:
     return None
 
 
-def read_rows(path: PathLike, label: str, qid: str, part: str, missing: bool = False) -> Rows:
+def read_rows(
+    path: PathLike, label: str, qid: str, part: str, columns: Columns | None, missing: bool, only_features: bool = False
+) -> Rows:
     """The rows of one file, which a worker reads: text, CSV, Parquet or a cache.
 
     Parameters
@@ -269,8 +271,12 @@ def read_rows(path: PathLike, label: str, qid: str, part: str, missing: bool = F
         The columns of a table that hold labels and query ids.
     part : str
         Name of the file in error messages.
+    columns : Columns or None
+        The features of a model, with which those of the file are matched; None: all features of the file.
     missing : bool
         Whether values may be missing.
+    only_features : bool
+        Whether only the features are needed: the file may lack labels and query ids.
 
     Returns
     -------
@@ -281,16 +287,32 @@ def read_rows(path: PathLike, label: str, qid: str, part: str, missing: bool = F
 
     with _local(path) as local:
         try:
-            data = read_data(local, label=label, qid=qid, missing=missing)
+            data = read_data(local, label=label, qid=qid, missing=missing, require_labels=not only_features)
         except FileNotFoundError as error:
             raise DataError(f"{part}: a worker finds no such file: {error}") from None
-    if data.qid is None:
+    if data.qid is None and not only_features:
         raise DataError(f"{part}: there are no query ids.")
     if data.categories:
         raise DataError(f"{part}: the features {', '.join(map(repr, data.categories))} hold text: encode them first.")
-    rows = rows_of(data.X, data.y, data.qid, {}, Columns(data.n_features, missing=missing), part)
-    rows.names = data.feature_names
+    X = data.X if columns is None else _matched(data.X, data.feature_names, columns, part)
+    ids = np.zeros(data.n_rows) if data.qid is None else data.qid
+    rows = rows_of(X, data.y, ids, {}, Columns(X.shape[1], missing=missing), part)
+    rows.names = data.feature_names if columns is None else None
     return rows
+
+
+def _matched(X: Features, names: tuple[str, ...] | None, columns: Columns, part: str) -> Features:
+    """The features of a model: by name if both have names, else by position (text omits last features that are 0)."""
+    assert columns.n_features is not None
+    if names is None or columns.names is None:
+        if X.shape[1] > columns.n_features:
+            raise DataError(f"{part}: it has {X.shape[1]} features, but the model has {columns.n_features}.")
+        return X
+    wanted = columns.names.tolist()
+    place = {name: column for column, name in enumerate(names)}
+    if missing := [name for name in wanted if name not in place]:
+        raise DataError(f"{part}: it lacks the feature {missing[0]!r} of the model.")
+    return X if wanted == list(names) else X[:, [place[name] for name in wanted]]
 
 
 def _local(path: PathLike) -> AbstractContextManager[str]:
@@ -332,7 +354,8 @@ def together(parts: Sequence[Rows]) -> Rows:
     filled = [part for part in parts if len(part.y)] or list(parts[:1])
     if len(filled) == 1:
         return filled[0]
-    X = frames.stacked(*(part.X for part in filled))
+    n_features = max(part.X.shape[1] for part in filled)
+    X = frames.stacked(*(part.with_features(n_features).X for part in filled))
     weights = {name: np.concatenate([part.weights[name] for part in filled]) for name in filled[0].weights}
     y, qid = np.concatenate([part.y for part in filled]), _ids([part.qid for part in filled])
     return Rows(X, y, qid, weights, filled[0].names)
