@@ -464,6 +464,22 @@ def test_the_column_of_ids_of_files_is_known_to_evaluation_sets(data, tmp_path):
     assert fit.evals_result_["valid_0"]["ndcg@10"][-1] == pytest.approx(float(fit.score(path, "grade")))
 
 
+@pytest.mark.parametrize("solver", ["newton", "dual"])
+@pytest.mark.parametrize("kind", ["txt", "csv"])
+def test_ids_that_are_numbers_in_one_file_and_text_in_another(data, tmp_path, solver, kind):
+    ids = data.qid.astype(str)
+    ids[ids == ids[-1]] = "last"
+    paths = [str(tmp_path / f"{number}.{kind}") for number in range(2)]
+    for path, own in zip(paths, (np.arange(320), np.arange(320, data.n_rows)), strict=True):
+        ranksvm.datasets.write_data(ranksvm.RankingData(data.X[own], data.y[own], ids[own]), path)
+    assert ids[319] == ids[320]
+    X = np.concatenate([ranksvm.datasets.read_data(path).X for path in paths])
+    fit, expected = (each(C=C, tol=TOL, solver=solver) for each in (DaskRankSVM, RankSVM))
+    fit, expected = fit.fit(paths), expected.fit(X, data.y, qid=ids)
+    check_same(fit, expected)
+    assert float(fit.score(paths)) == pytest.approx(expected.score(X, data.y, qid=ids))
+
+
 def test_text_files_may_lack_the_last_features(data, tmp_path):
     """Lines of text omit features that are 0; the rows of queries that are in several files move between parts."""
     X = data.X.astype(np.float32)

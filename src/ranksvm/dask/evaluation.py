@@ -345,7 +345,7 @@ def lazy_metric(
     )
     n = len(inputs.rows)
     split = dask.delayed(_scored, nout=n, pure=False)
-    pieces = [split(rows, scoring_function(model), n) for rows in inputs.rows]
+    pieces = [split(rows, scoring_function(model), n, inputs.files) for rows in inputs.rows]
     by_query = [[piece[to] for piece in pieces] for to in range(n)]
     if inputs.listed is not None:
         whole = dask.delayed(inputs.listed, traverse=False)
@@ -355,9 +355,10 @@ def lazy_metric(
     return da.from_delayed(dask.delayed(_mean, pure=False)(sums), (), np.float64)
 
 
-def _scored(rows: Rows, model: Scorer, n: int) -> list[Rows]:
+def _scored(rows: Rows, model: Scorer, n: int, text_ids: bool) -> list[Rows]:
     """Divide the rows of a part into ``n`` pieces by the hash of the query; the only feature of a row is its score."""
     scores = scores_of(rows, model)
+    rows = rows.with_text_ids() if text_ids else rows  # ids may be numbers in one file and text in another
     scored = Rows(scores[:, np.newaxis], rows.y, rows.qid, rows.weights)
     to = (rows.report().queries % np.uint64(n)).astype(np.int64)[rows.queries.numbers()]
     return [scored.taken(np.flatnonzero(to == target)) for target in range(n)]

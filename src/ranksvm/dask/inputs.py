@@ -84,6 +84,8 @@ class InputParts(NamedTuple):
         Library of the DataFrames.
     listed : Listed or None
         The pairs, if the user listed them.
+    files : bool
+        Whether each part is a file.
     """
 
     rows: list[Delayed]
@@ -91,6 +93,7 @@ class InputParts(NamedTuple):
     columns: Columns
     frame_type: str | None = None
     listed: Listed | None = None
+    files: bool = False
 
 
 def input_parts(
@@ -326,4 +329,4 @@ def _of_files(
     known = columns or Columns(None, qid=qid if isinstance(qid, str) else None)
     named = y or "label", qid or known.qid or "qid"
     rows = [read(str(path), *named, name, columns, missing) for path, name in zip(paths, names, strict=True)]
-    return InputParts(rows, names, known)
+    return InputParts(rows, names, known, files=True)

@@ -109,8 +109,7 @@ def prepared_rows(
     DataError
         When a part is invalid; the error names it and the row.
     """
-    rows = cluster.client.compute(inputs.rows)
-    reports = reports_of(cluster, rows, inputs.names)
+    rows, reports = _computed(cluster, inputs)
     columns = columns_of(inputs, reports)
     check_recomputable(cluster, rows, inputs.names)
     described = None if describe is None else describe(rows, columns)
@@ -232,6 +231,16 @@ def _from_scattered(keys: "list[Key]", dask_scheduler: "Scheduler") -> list[int]
     return found
 
 
+def _computed(cluster: Cluster, inputs: InputParts) -> tuple[list[Future], list[Report]]:
+    """The rows of each part, and their reports; ids are text in all files if they are text in one of them."""
+    rows = cluster.client.compute(inputs.rows)
+    reports = reports_of(cluster, rows, inputs.names)
+    if inputs.files and len({report.text_ids for report in reports}) > 1:
+        rows = cluster.mapped(Rows.with_text_ids, rows)
+        reports = reports_of(cluster, rows, inputs.names)
+    return rows, reports
+
+
 def reports_of(cluster: Cluster, rows: list[Future], names: Sequence[str]) -> list[Report]:
     """Reports of the parts; if a part of the user's collection fails, the DataError names it.
 
@@ -341,8 +350,7 @@ def fit_arguments(cluster: Cluster, inputs: InputParts, memory_limit: MemoryLimi
     OptionError
         When the rows would take more memory.
     """
-    parts = cluster.client.compute(inputs.rows)
-    reports = reports_of(cluster, parts, inputs.names)
+    parts, reports = _computed(cluster, inputs)
     columns = columns_of(inputs, reports)
     n_rows = sum(int(report.sizes.sum()) for report in reports)
     size = sum(float(report.sizes.sum()) * report.row_bytes for report in reports)

@@ -78,6 +78,8 @@ class Report(NamedTuple):
         The largest label; minus infinity without rows.
     names : tuple of str, or None
         Names of the features, if a file has them.
+    text_ids : bool
+        Whether the query ids are text, not numbers.
     """
 
     queries: np.ndarray
@@ -86,6 +88,7 @@ class Report(NamedTuple):
     n_features: int
     largest_label: float
     names: tuple[str, ...] | None
+    text_ids: bool
 
 
 @dataclass(eq=False)
@@ -137,7 +140,8 @@ class Rows:
         weight = self.weights.get("sample_weight")
         largest = float((self.y if weight is None else self.y[weight > 0.0]).max(initial=-np.inf))
         size = sys.getsizeof(self) / max(1, n_rows)
-        return Report(hashes_of(self.queries.ids), self.queries.sizes, size, n_features, largest, self.names)
+        hashes, text_ids = hashes_of(self.queries.ids), self.qid.dtype.kind not in "biuf"
+        return Report(hashes, self.queries.sizes, size, n_features, largest, self.names, text_ids)
 
     def taken(self, rows: np.ndarray) -> "Rows":
         """The rows with these row numbers."""
@@ -153,6 +157,10 @@ class Rows:
         """The id of the query with the hash ``query``."""
         place = np.flatnonzero(hashes_of(self.queries.ids) == np.uint64(query))
         return self.queries.keys[int(place[0])]
+
+    def with_text_ids(self) -> "Rows":
+        """The same rows, with query ids that are text."""
+        return replace(self, qid=self.qid.astype(np.str_))
 
     def with_features(self, n_features: int) -> "Rows":
         """The same rows with features added that are 0: text files omit the last features of a line if they are 0."""
