@@ -480,6 +480,15 @@ def test_ids_that_are_numbers_in_one_file_and_text_in_another(data, tmp_path, so
     assert float(fit.score(paths)) == pytest.approx(expected.score(X, data.y, qid=ids))
 
 
+def test_text_files_whose_feature_ids_seem_to_start_at_different_numbers(data, tmp_path):
+    paths = [str(tmp_path / f"{number}.txt") for number in range(2)]
+    first, second = np.array_split(np.arange(data.n_rows), 2)
+    ranksvm.write_letor(paths[0], data.X[first], data.y[first], data.qid[first], zero_based=True)
+    ranksvm.write_letor(paths[1], data.X[second, 1:], data.y[second], data.qid[second])  # ids 1, 2, ...
+    with pytest.raises(DataError, match=r"part 1 \(.*1.txt\): it has no feature id 0.*those of part 0 \(.*start at 0"):
+        DaskRankSVM(C=C).fit(paths)
+
+
 def test_text_files_may_lack_the_last_features(data, tmp_path):
     """Lines of text omit features that are 0; the rows of queries that are in several files move between parts."""
     X = data.X.astype(np.float32)

@@ -17,7 +17,7 @@ from ranksvm.model_selection.cross_validation import standard_error_over_queries
 
 def report(sizes):
     queries = np.array(list(sizes), dtype=np.uint64)
-    return Report(queries, np.array(list(sizes.values())), 100.0, 5, 1.0, None, False)
+    return Report(queries, np.array(list(sizes.values())), 100.0, 5, 1.0, None, False, None)
 
 
 def test_nothing_moves_where_no_query_is_cut():

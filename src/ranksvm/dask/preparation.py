@@ -295,6 +295,13 @@ def columns_of(inputs: InputParts, reports: Sequence[Report]) -> Columns:
     """
     if inputs.columns.n_features is not None:
         return inputs.columns
+    bases = [report.zero_based for report in reports]
+    if True in bases and False in bases:
+        raise DataError(
+            f"{inputs.names[bases.index(False)]}: it has no feature id 0, so that its ids seem to start at 1, but "
+            f"those of {inputs.names[bases.index(True)]} start at 0. If all start at 0, convert the files to caches: "
+            "`ranksvm convert --zero-based`."
+        )
     n_features = max(report.n_features for report in reports)
     if all(report.names is None for report in reports):  # lines of text omit the last features if they are 0
         return Columns(n_features)

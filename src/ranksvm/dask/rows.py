@@ -80,6 +80,8 @@ class Report(NamedTuple):
         Names of the features, if a file has them.
     text_ids : bool
         Whether the query ids are text, not numbers.
+    zero_based : bool or None
+        Whether the feature ids of a text file start at 0; None if the part is no text file.
     """
 
     queries: np.ndarray
@@ -89,6 +91,7 @@ class Report(NamedTuple):
     largest_label: float
     names: tuple[str, ...] | None
     text_ids: bool
+    zero_based: bool | None
 
 
 @dataclass(eq=False)
@@ -107,6 +110,8 @@ class Rows:
         The arrays of `WEIGHTS` that were passed, by name, and `ROW` if the user gives a list of pairs.
     names : tuple of str, optional
         Names of the features, if a file has them.
+    zero_based : bool, optional
+        Whether the feature ids of a text file start at 0.
     """
 
     X: Features
@@ -114,6 +119,7 @@ class Rows:
     qid: np.ndarray
     weights: dict[str, np.ndarray] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
     _queries: Queries | None = field(default=None, init=False, repr=False)
 
     def __sizeof__(self) -> int:
@@ -125,7 +131,7 @@ class Rows:
         return len(self.y)
 
     def __reduce__(self):
-        return Rows, (self.X, self.y, self.qid, self.weights, self.names)
+        return Rows, (self.X, self.y, self.qid, self.weights, self.names, self.zero_based)
 
     @property
     def queries(self) -> Queries:
@@ -141,7 +147,7 @@ class Rows:
         largest = float((self.y if weight is None else self.y[weight > 0.0]).max(initial=-np.inf))
         size = sys.getsizeof(self) / max(1, n_rows)
         hashes, text_ids = hashes_of(self.queries.ids), self.qid.dtype.kind not in "biuf"
-        return Report(hashes, self.queries.sizes, size, n_features, largest, self.names, text_ids)
+        return Report(hashes, self.queries.sizes, size, n_features, largest, self.names, text_ids, self.zero_based)
 
     def taken(self, rows: np.ndarray) -> "Rows":
         """The rows with these row numbers."""
@@ -306,6 +312,7 @@ def read_rows(
     ids = np.zeros(data.n_rows) if data.qid is None else data.qid
     rows = rows_of(X, data.y, ids, {}, Columns(X.shape[1], missing=missing), part)
     rows.names = data.feature_names if columns is None else None
+    rows.zero_based = data._zero_based
     return rows
 
 

@@ -72,6 +72,8 @@ class RankingData:
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
     # the loaded file, the arrays read from it, the state of the file, and whether it is mapped
     _loaded: tuple[str, dict[str, Any], tuple[int, ...], bool] | None = field(default=None, init=False)
+    # whether the feature ids of the text started at 0; None if the data were not read from text
+    _zero_based: bool | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         for name in ("X", "y"):

@@ -200,7 +200,9 @@ def assemble(pieces: list[Piece], layout: Layout, settings: Settings) -> Ranking
     if any(piece.docid is not None for piece in pieces):
         docid = join_strings([np.zeros(piece.rows, "U1") if piece.docid is None else piece.docid for piece in pieces])
     X = _join_sparse(pieces, layout) if layout.sparse else _join_dense(pieces, layout, settings.dtype)
-    return RankingData(X, y, qid, docid)
+    data = RankingData(X, y, qid, docid)
+    data._zero_based = layout.zero_based
+    return data
 
 
 def _join(arrays: list[np.ndarray]) -> np.ndarray:
