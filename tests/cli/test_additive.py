@@ -290,6 +290,11 @@ def test_a_missing_value_that_is_new_is_named_as_in_its_file(ranksvm, folder, tr
                 assert place.format(tmp_path / "one.csv", "3, 0", "x0") in stderr
             exported = ("export", out, "--to", "json", "--data", tmp_path / "one.csv")
             assert place.format(tmp_path / "one.csv", "3, 0", "x0") in ranksvm(*exported, missing, code=1).stderr
+        for part in ("--valid", "--test"):
+            arguments = (tmp_path / "whole.csv", *options, missing, part, tmp_path / "one.csv")
+            stderr = ranksvm("train", *arguments, code=1).stderr
+            assert place.format(tmp_path / "one.csv", "3, 0", "x0") in stderr
+            assert "iteration" not in stderr  # the message comes before the fit
         ranksvm("train", tmp_path / "one.csv", *options, missing)  # with a value for missing x0
         stderr = ranksvm("predict", out, tmp_path / "two.csv", missing, code=1).stderr
         assert place.format(tmp_path / "two.csv", "7, 1", "x1") in stderr

@@ -14,6 +14,7 @@ from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.tables import count, counted
 
 if TYPE_CHECKING:
+    import numpy as np
     from sklearn.pipeline import Pipeline
 
     from ranksvm._util.types import Features
@@ -23,7 +24,15 @@ if TYPE_CHECKING:
     # A fitted ranker, or a Pipeline that ends with one.
     Model: TypeAlias = Ranker | Pipeline
 
-__all__ = ["for_model", "known_texts", "matched", "name_features", "names_in", "refuse_not_finite"]
+__all__ = [
+    "for_model",
+    "known_texts",
+    "matched",
+    "name_features",
+    "names_in",
+    "refuse_new_missing",
+    "refuse_not_finite",
+]
 
 T = TypeVar("T")
 # maximum number of names that a message lists
@@ -67,10 +76,15 @@ def _refuse_new_missing(model: "Model", X: "Features", names: Sequence[str] | No
     *scalers, ranker = steps_of(model)
     if not hasattr(ranker, "has_missing_") or any(hasattr(step, "_takes_missing") for step in scalers):
         return
+    refuse_new_missing(ranker.has_missing_.astype(bool), X, names, path)
+
+
+def refuse_new_missing(known: "np.ndarray", X: "Features", names: Sequence[str] | None, path: Path) -> None:
+    """Raise DataError, as `refuse_not_finite` does, for NaN in features whose missing values are not known."""
     from ranksvm.additive.bins import check_missing
 
     with _naming_file(path):
-        check_missing(ranker.has_missing_.astype(bool), X, names)
+        check_missing(known, X, names)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ranksvm.cli.clicks import check_clicks, pairs_of_clicks
-from ranksvm.cli.features import matched, name_features, refuse_not_finite
+from ranksvm.cli.features import matched, name_features, refuse_new_missing, refuse_not_finite
 from ranksvm.cli.files import read, read_judgments, read_numbers, read_pairs, to_cache
 from ranksvm.cli.options.models import check_texts, columns_of_additive, listed_features
 from ranksvm.cli.options.paths import STDIN
@@ -135,17 +135,26 @@ class TrainingData:
         }
         if isinstance(train, DataInFile):
             return None, X
-        if name == "none":
-            return None, X
-        scaler = _scaler(name, X["train"])
-        with watch("scaling"):
-            if name not in ("standard", "minmax"):
-                scaler.fit(X["train"], qid=train.query_ids)
-                return scaler, {
-                    part: scaler.transform(X[part], qid=data.query_ids) for part, data in self.parts.items()
-                }
-            scaler.fit(X["train"])
-            return scaler, {part: scaler.transform(X[part]) for part in self.parts}
+        scaler = None if name == "none" else _scaler(name, X["train"])
+        if scaler is not None:
+            with watch("scaling"):
+                if name in ("standard", "minmax"):
+                    scaler.fit(X["train"])
+                    X = {part: scaler.transform(X[part]) for part in self.parts}
+                else:
+                    scaler.fit(X["train"], qid=train.query_ids)
+                    X = {part: scaler.transform(X[part], qid=data.query_ids) for part, data in self.parts.items()}
+        self._refuse_new_missing(X)
+        return scaler, X
+
+    def _refuse_new_missing(self, X: dict[str, Any]) -> None:
+        """Refuse, before the fit, missing values of features that have none in the training data."""
+        from ranksvm.additive.bins import missing_features
+
+        parts = [part for part in X if part != "train" and missing_features(X[part]).any()]
+        for part in parts:
+            names = self.parts["train"].feature_names
+            refuse_new_missing(missing_features(X["train"]), X[part], names, self.paths[part])
 
     def named(self, model: T) -> T:
         """The model with the names of the features, if the training data have some."""
