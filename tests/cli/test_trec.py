@@ -180,6 +180,26 @@ def test_only_the_last_part_of_a_file_is_judged(ranksvm, ranksvm_json, folder, u
     assert (tmp_path / "out.rsd").read_bytes() == before
 
 
+def test_ids_with_spaces(ranksvm, ranksvm_json, tmp_path):
+    pytest.importorskip("pyarrow")
+    data, model, run = tmp_path / "data.csv", tmp_path / "model", tmp_path / "ours.run"
+    data.write_text("label,qid,docid,a\n1,q 1,a b,3\n0,q 1,c,1\n2,q2,d e,1\n0,q2,f,0\n")
+    ranksvm("train", data, "-o", model)
+    ranksvm("rank", model, data, "--format", "trec", "-o", run)
+    found = ranksvm("evaluate", data, "--run", run, "--model", model, "--metrics", "map")
+    assert "judg" not in found.stderr
+    found = ranksvm_json("evaluate", data, "--run", run, "--model", model, "--metrics", "map")
+    assert [system["metrics"]["map"] for system in found["systems"]] == [1.0, 1.0]
+    ranksvm("convert", data, tmp_path / "labels.qrels")
+    assert "without a judgment" not in ranksvm("info", data, "--qrels", tmp_path / "labels.qrels").stderr
+    for change in (("q2", "q_1"), (",c,", ",a_b,")):
+        data.write_text(data.read_text().replace(*change))
+        run.write_text("old")
+        stderr = ranksvm("rank", model, data, "--format", "trec", "-o", run, code=1).stderr
+        assert "would both become" in stderr
+        assert run.read_text() == "old"
+
+
 def test_documents_without_ids_are_named_by_their_row_in_the_file(ranksvm, folder, tmp_path):
     run = tmp_path / "online.run"
     ranksvm("online", folder / "anonymous.txt", "--batch-queries", 1, "--run", run)

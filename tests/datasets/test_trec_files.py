@@ -7,6 +7,7 @@ import pytest
 
 from ranksvm.datasets import Qrels, RankingData, Run, read_qrels, read_run, write_qrels, write_run
 from ranksvm.exceptions import DataError, OptionError, ParseError
+from ranksvm.metrics import evaluate_run
 
 
 def test_qrels_are_read(tmp_path):
@@ -39,6 +40,31 @@ def test_what_is_written_is_read(tmp_path):
     write_qrels(tmp_path / "qrels.txt", qrels)
     assert read_qrels(tmp_path / "qrels.txt").to_dict() == qrels.to_dict()
     assert (tmp_path / "qrels.txt").read_text().startswith(f"x 0 {docid[0]} {int(qrels.label[0])}\n")
+
+
+def test_ids_with_spaces_are_found_in_the_files_that_have_them(tmp_path):
+    data = RankingData(np.zeros((4, 1)), [1, 0, 2, 0], ["q 1", "q 1", "q2", "q2"], ["a b", "c", "d e", "f"])
+    scores = [0.1, 0.4, 0.3, 0.2]
+    qrels, run = Qrels.from_data(data), Run.from_scores(data, scores)
+    write_qrels(tmp_path / "qrels", qrels)
+    write_run(tmp_path / "run", run)
+    assert read_qrels(tmp_path / "qrels").labels_of(data).tolist() == data.y.tolist()
+    assert read_run(tmp_path / "run").scores_of(data).tolist() == [1, 2, 2, 1]
+    expected = evaluate_run(run, qrels, "map").per_query["map"].tolist()
+    files = tmp_path / "run", tmp_path / "qrels"
+    for ranked, judged in ((files[0], qrels), (run, files[1]), files):
+        assert evaluate_run(ranked, judged, "map").per_query["map"].tolist() == expected == [0.5, 1.0]
+
+
+def test_different_ids_that_a_file_would_spell_alike_are_refused(tmp_path):
+    for ids, message in (
+        ({"q 1": {"a": 1}, "q_1": {"b": 1}}, "the query ids 'q 1' and 'q_1' would both become 'q_1'"),
+        ({"q": {"a b": 1, "a_b": 1}}, "document 'a_b' is .* twice for query 'q'"),
+    ):
+        for write in (write_qrels, write_run):
+            with pytest.raises(DataError, match=message):
+                write(tmp_path / "file", ids)
+            assert not (tmp_path / "file").exists()
 
 
 def test_runs_are_written_in_the_order_of_trec_eval(tmp_path):

@@ -26,13 +26,18 @@ __all__ = [
     "Rows",
     "Run",
     "columns_of_rows",
+    "check_spellings",
     "document_names",
     "ids_of_rows",
     "no_row_error",
     "place_of",
+    "places_by_ids",
+    "places_of",
     "without_spaces",
 ]
 
+# The id of a query, or the ids of a query and of a document.
+Ids = tuple[str, ...]
 _SPACE = re.compile(f"[{string.whitespace}]+")
 # Query -> document -> label or score; ids of any type become text.
 ByQuery = Mapping[Any, Mapping[Any, float]]
@@ -139,7 +144,7 @@ class Qrels:
         return Queries.from_qid(self.qid)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], int]:
+    def _places(self) -> dict[Ids, int]:
         return _place_by_ids(self.qid, self.docid)
 
     def labels_of(self, data: RankingData, unjudged: float = 0.0) -> np.ndarray:
@@ -299,7 +304,7 @@ class Run:
         return Queries.from_qid(self.qid)
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], int]:
+    def _places(self) -> dict[Ids, int]:
         return _place_by_ids(self.qid, self.docid)
 
     def ordered(self) -> np.ndarray:
@@ -379,6 +384,17 @@ def without_spaces(word: str) -> str:
     return _SPACE.sub("_", word.strip(string.whitespace))
 
 
+def check_spellings(ids: Iterable[str], what: str) -> None:
+    """Raise DataError if different ids are spelled alike in a file of TREC."""
+    by_word: dict[str, str] = {}
+    for each in ids:
+        if (other := by_word.setdefault(without_spaces(each), each)) != each:
+            raise DataError(
+                f"the {what} ids {other!r} and {each!r} would both become {without_spaces(each)!r}, because files of "
+                "TREC have no spaces in ids: rename one of them."
+            )
+
+
 def document_names(data: RankingData, first_row: int = 0) -> np.ndarray:
     """Document ids as text; for a row without one, the number of the row, from ``first_row``."""
     rows = np.arange(first_row, first_row + data.n_rows).astype(str)
@@ -395,14 +411,33 @@ def ids_of_rows(data: RankingData, first_row: int = 0) -> tuple[np.ndarray, np.n
 
 def place_of(record: Qrels | Run, qid: np.ndarray, docid: np.ndarray) -> np.ndarray:
     """Row number of each document in the judgments or the run; -1 if it is not in them."""
-    places = record._places
-    pairs = zip(qid.tolist(), docid.tolist(), strict=True)
-    return np.fromiter((places.get(pair, -1) for pair in pairs), dtype=np.int64, count=len(qid))
+    return places_of(record._places, zip(qid.tolist(), docid.tolist(), strict=True), len(qid))
 
 
-def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[tuple[str, str], int]:
+def places_by_ids(ids: Iterable[Ids]) -> dict[Ids, int]:
+    """The position of each id (of a query, or of a query and a document), for `places_of`.
+
+    An id with spaces also has the position under its spelling in files of TREC, unless that is another id.
+    """
     # a dict, because sorting a million ids would take longer than everything else
-    return {ids: place for place, ids in enumerate(zip(qid.tolist(), docid.tolist(), strict=True))}
+    places = {each: place for place, each in enumerate(ids)}
+    for each, place in list(places.items()):
+        places.setdefault(_spelled(each), place)
+    return places
+
+
+def places_of(places: Mapping[Ids, int], ids: Iterable[Ids], n_ids: int) -> np.ndarray:
+    """The position of each id, as it is or as it is spelled in files of TREC; -1 if it has none."""
+    found = (places[each] if each in places else places.get(_spelled(each), -1) for each in ids)
+    return np.fromiter(found, dtype=np.int64, count=n_ids)
+
+
+def _spelled(ids: Ids) -> Ids:
+    return tuple(map(without_spaces, ids)) if any(map(_SPACE.search, ids)) else ids
+
+
+def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[Ids, int]:
+    return places_by_ids(zip(qid.tolist(), docid.tolist(), strict=True))
 
 
 def no_row_error(data: RankingData, record: Qrels | Run) -> DataError:

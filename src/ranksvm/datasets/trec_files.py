@@ -14,7 +14,7 @@ from ranksvm._util.compression import BrokenStreamError, compression_of, decompr
 from ranksvm._util.text import counted
 from ranksvm._util.types import PathLike
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.datasets.runs import ByQuery, Qrels, Rows, Run, without_spaces
+from ranksvm.datasets.runs import ByQuery, Qrels, Rows, Run, check_spellings, without_spaces
 from ranksvm.exceptions import DataError, ParseError
 
 __all__ = ["as_qrels", "as_run", "kind_of", "read_qrels", "read_run", "run_lines", "write_qrels", "write_run"]
@@ -132,7 +132,10 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
     qrels = Qrels.from_data(qrels) if isinstance(qrels, RankingData) else as_qrels(qrels)
     # labels that are whole numbers become integers, which trec_eval needs
     labels = [int(label) if label.is_integer() else label for label in qrels.label.tolist()]
-    lines = zip(_words(qrels.qid, "query"), _words(qrels.docid, "document"), labels, strict=True)
+    qid, docid = _words(qrels.qid, "query"), _words(qrels.docid, "document")
+    if docid != qrels.docid.tolist():
+        qrels = Qrels(np.array(qid), np.array(docid), qrels.label)  # refuses two ids that are spelled alike
+    lines = zip(qid, docid, labels, strict=True)
     write_lines(path, (f"{query} 0 {document} {label}" for query, document, label in lines))
 
 
@@ -218,6 +221,8 @@ def _words(ids: np.ndarray, what: str) -> list[str]:
     words = [without_spaces(word) for word in ids.tolist()]
     if "" in words:
         raise DataError(f"the {what} id of row {words.index('')} (from 0) is empty: a file of TREC cannot hold it.")
+    if what == "query":
+        check_spellings(dict.fromkeys(ids.tolist()), what)
     return words
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ranksvm._util.lazy import cached_property
 from ranksvm.data import Queries
-from ranksvm.datasets.runs import Qrels, Run, place_of
+from ranksvm.datasets.runs import Qrels, Run, place_of, places_by_ids, places_of
 from ranksvm.datasets.trec_files import as_qrels, as_run
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.conventions import Convention, convention_named
@@ -185,9 +185,9 @@ def _ideal(qrels: Qrels, judged: Queries, wanted: np.ndarray, rules: Convention,
 
 def _numbers(run: Run, ids: np.ndarray) -> np.ndarray:
     """Position in ``ids`` of the query of each row of a run, -1 if it is absent."""
-    place = {query: number for number, query in enumerate(ids.tolist())}
     queries = run.queries
-    return np.array([place.get(query, -1) for query in queries.ids.tolist()], dtype=np.int64)[queries.numbers()]
+    places = places_by_ids((query,) for query in ids.tolist())
+    return places_of(places, ((query,) for query in queries.ids.tolist()), queries.n_queries)[queries.numbers()]
 
 
 def _first(ids: np.ndarray) -> str:

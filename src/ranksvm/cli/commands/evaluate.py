@@ -237,11 +237,13 @@ class _Evaluator:
         return evaluate(rows.y, scores, rows.query_ids, self._metrics, convention=convention, docid=rows.docid)
 
     def _run(self, path: Path, qrels: "Qrels | None", progress: Progress) -> "Evaluation":
-        import numpy as np
+        from ranksvm.datasets.runs import places_by_ids, places_of
 
         assert qrels is not None
         run = read_rankings(path)
-        unjudged = len(np.setdiff1d(run.qid, qrels.qid))
+        judged, ranked = (each.queries.ids.tolist() for each in (qrels, run))
+        places = places_of(places_by_ids((query,) for query in judged), ((query,) for query in ranked), len(ranked))
+        unjudged = int((places < 0).sum())
         if unjudged:
             progress.line(f"{titled(path)}: {queries(unjudged)} without judgments, ignored")
         return self._judged(run, qrels)

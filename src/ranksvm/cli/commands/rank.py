@@ -220,7 +220,14 @@ def _print_tables(shown: dict[str, list[Ranked]], rankings: dict[str, list[Ranke
 
 
 def _lines(rankings: dict[str, list[Ranked]], layout: str, run_name: str) -> Iterator[str]:
-    return _tsv(rankings) if layout == "tsv" else _trec(rankings, run_name)
+    if layout == "tsv":
+        return _tsv(rankings)
+    from ranksvm.datasets.runs import check_spellings
+
+    check_spellings(rankings, "query")
+    for documents in rankings.values():
+        check_spellings((document.docid for document in documents), "document")
+    return _trec(rankings, run_name)
 
 
 def _are_labeled(rankings: dict[str, list[Ranked]]) -> bool:
