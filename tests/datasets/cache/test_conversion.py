@@ -1,9 +1,11 @@
 """Conversion of files to caches, some rows at a time: what the cache holds is what reading the whole file gives."""
 
+import gc
 import gzip
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -93,6 +95,18 @@ LATE = {
     "text ids in the end": ["1 qid:1 1:1 2:2"] * 30 + ["0 qid:a 1:1 2:2"] * 10,
     "documents in the end": ["1 qid:1 1:1 2:2"] * 30 + ["0 qid:2 1:1 2:2 # b"] * 10,
 }
+
+
+def test_temporary_files_are_closed(tmp_path):
+    write_data(data(qid="text", docid=True), tmp_path / "source.txt")
+    (tmp_path / "bad.txt").write_text((tmp_path / "source.txt").read_text() + "bad\n")
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        convert_to_cache(tmp_path / "source.txt", tmp_path / "target.rsd")
+        with pytest.raises(ParseError):
+            convert_to_cache(tmp_path / "bad.txt", tmp_path / "target.rsd")
+        gc.collect()
+    assert not found
 
 
 @pytest.mark.parametrize("lines", LATE.values(), ids=LATE)

@@ -5,8 +5,10 @@ the end they are kept in temporary files without a name, in the same folder. The
 checksums, is written last, into reserved space.
 """
 
+import contextlib
 import json
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -225,6 +227,7 @@ class _Spool:
 
     def __init__(self, folder: str):
         self._file = tempfile.TemporaryFile(dir=folder or ".")  # noqa: SIM115 (it ends with this object)
+        weakref.finalize(self, _close, self._file)
         self.dtype: np.dtype | None = None
         self.length = 0
 
@@ -244,6 +247,11 @@ class _Spool:
         count = min(max_values, max(1, _COPIED // self.dtype.itemsize))
         while content := self._file.read(count * self.dtype.itemsize):
             yield np.frombuffer(content, dtype=self.dtype)
+
+
+def _close(file: IO[bytes]) -> None:
+    with contextlib.suppress(OSError):  # if the disk is full, an error has already said so
+        file.close()
 
 
 class _Ids:
