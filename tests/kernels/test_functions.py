@@ -81,7 +81,21 @@ def test_a_callable_that_returns_another_shape_is_named():
 
 
 def test_a_row_of_zeros_has_cosine_zero():
-    assert kernel_named("cosine").diagonal(np.array([[0.0, 0.0], [1.0, 2.0]])).tolist() == [0.0, 1.0]
+    X = np.array([[0.0, 0.0], [1.0, 2.0]])
+    with_stored_zeros = scipy.sparse.csr_array((X.ravel(), [0, 1, 0, 1], [0, 2, 4]), shape=(2, 2))
+    for rows in (X, scipy.sparse.csr_array(X), with_stored_zeros):
+        assert kernel_named("cosine").diagonal(rows).tolist() == [0.0, 1.0]
+        assert np.allclose(kernel_named("cosine").block(rows, rows), np.diag([0.0, 1.0]))
+
+
+@pytest.mark.parametrize("storage", [np.asarray, scipy.sparse.csr_array])
+def test_cosines_of_small_and_large_rows(storage):
+    random = np.random.default_rng(4)
+    X = random.normal(size=(8, 3)) + 1.0
+    kernel, expected = kernel_named("cosine"), [[DEFINITIONS["cosine"](x, z) for z in X] for x in X]
+    scaled = storage(X * 10.0 ** np.array([0, -10, -16, -50, -200, -305, 100, 300])[:, np.newaxis])
+    assert np.allclose(kernel.block(scaled, scaled), expected, rtol=1e-12)
+    assert np.array_equal(kernel.diagonal(scaled), np.ones(8))
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -205,10 +205,8 @@ class Kernel:
             The same, in float64.
         """
         rows = _in_float64(X if center is None else X - center)
-        if self.name == "cosine" and rows.shape[0]:  # scikit-learn refuses arrays without rows
-            from sklearn.preprocessing import normalize  # loading it takes longer than fitting most models
-
-            rows = normalize(rows)
+        if self.name == "cosine":
+            rows = _with_unit_norm(rows)
         return Documents(rows, _squared_norms(rows))
 
     def values(self, X: Documents, Z: Documents, out: np.ndarray) -> None:
@@ -320,9 +318,9 @@ class Kernel:
             starts = range(0, X.shape[0], CALLABLE_ROWS)
             blocks = [X[start : start + CALLABLE_ROWS] for start in starts]
             return np.concatenate([np.diagonal(self.block(block, block)) for block in blocks])
-        values = _squared_norms(_in_float64(X))
         if self.name == "cosine":
-            return (values > 0.0).astype(np.float64)
+            return (_largest(_in_float64(X)) > 0.0).astype(np.float64)
+        values = _squared_norms(_in_float64(X))
         if self.name == "poly":
             parameters = self.parameters
             with np.errstate(over="ignore", invalid="ignore"):
@@ -419,6 +417,32 @@ def _squared_norms(X: Any) -> np.ndarray:
     if isinstance(X, np.ndarray):
         return np.einsum("ij,ij->i", X, X)
     return np.asarray(X.power(2).sum(axis=1)).ravel()
+
+
+def _largest(X: Any) -> np.ndarray:
+    """The largest absolute value of each row; 0 for a row without values."""
+    if isinstance(X, np.ndarray):
+        return np.abs(X).max(axis=1, initial=0.0)
+    return np.maximum.reduceat(np.append(np.abs(X.data), 0.0), X.indptr[:-1]) * (np.diff(X.indptr) > 0)
+
+
+def _with_unit_norm(X: Any) -> Any:
+    """Rows divided by their norms; rows of zeros stay."""
+    # powers of two keep squares from overflow and underflow
+    powers = np.ldexp(1.0, np.clip(-np.frexp(_largest(X))[1], -1000, 1000))
+    if isinstance(X, np.ndarray):
+        rows = X * powers[:, np.newaxis]
+        return rows / _norms(rows)[:, np.newaxis]
+    rows, counts = X.copy(), np.diff(X.indptr)
+    rows.data *= np.repeat(powers, counts)
+    rows.data /= np.repeat(_norms(rows), counts)
+    return rows
+
+
+def _norms(X: Any) -> np.ndarray:
+    """Norms of the rows; 1 for a row of zeros."""
+    norms = np.sqrt(_squared_norms(X))
+    return np.where(norms > 0.0, norms, 1.0)
 
 
 def kernel_named(
