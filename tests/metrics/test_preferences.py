@@ -58,6 +58,16 @@ def test_prompts_count_where_all_pairs_are_alike(right):
     assert 0.0 <= low < high <= 1.0
 
 
+def test_queries_of_equal_accuracy():
+    """The interval is not of width 0 only because of round-off."""
+    random = np.random.default_rng(1)
+    for n_queries in range(2, 30):
+        qid, weight = np.repeat(np.arange(n_queries), 3), np.repeat(random.random(n_queries), 3)
+        found = evaluate_pairs(np.tile([1.0, 1.0, 0.0], n_queries), np.full(len(qid), 0.5), qid, pair_weight=weight)
+        effective = weight[::3].sum() ** 2 / np.square(weight[::3]).sum()
+        assert accuracy_interval(found) == pytest.approx(wilson(2 / 3, effective, 0.95))
+
+
 def test_pairs_of_a_prompt_are_not_independent():
     """Ten equal pairs a prompt say no more than one, and the interval is that of resampled prompts."""
     random = np.random.default_rng(0)

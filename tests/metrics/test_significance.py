@@ -50,6 +50,17 @@ def test_difference_is_that_of_the_means_also_where_they_pool_pairs():
         assert low < result.difference < high
 
 
+def test_round_off_is_no_difference():
+    y, qid = np.tile([0.1, 0.1, 0.1, 0.7, 0.7, 0.7, 0.3, 0.0], 50), np.repeat(np.arange(50), 8)
+    tied, untied = ([3, 3, 3, 2, 2, 2, 1, 0], [3.2, 3.1, 3, 2.2, 2.1, 2, 1, 0])
+    names = ["ndcg", "err", "mean_ndcg"]
+    a, b = (metrics.evaluate(y, np.tile(scores, 50), qid, names) for scores in (tied, untied))
+    for name in names:
+        assert np.any(a.per_query[name] != b.per_query[name])
+        result = metrics.compare(a, b, name)
+        assert (result.difference, result.p_value, result.t_p_value, result.ties) == (0.0, 1.0, 1.0, 50)
+
+
 def test_swapped_arguments_swap_the_sign():
     a, b = two_evaluations(40)
     there, back = metrics.compare(a, b, "ndcg@10"), metrics.compare(b, a, "ndcg@10")

@@ -21,7 +21,10 @@ from ranksvm.metrics.conventions import Convention, convention_named
 from ranksvm.metrics.definitions import ConcordanceIndex, Metric, PairwiseAccuracy, parse_metric, parse_metrics
 from ranksvm.metrics.rankings import Rankings
 
-__all__ = ["Evaluation", "accuracy_interval", "column", "document_ids", "evaluate", "evaluate_pairs", "t_test"]
+__all__ = ["EQUAL", "Evaluation", "accuracy_interval", "column", "document_ids", "evaluate", "evaluate_pairs", "t_test"]
+
+# Two values of a metric whose relative difference is at most this are equal: the difference is round-off.
+EQUAL = 1e-12
 
 # Published judgments have up to 5 grades.
 _MAX_GRADES = 5
@@ -507,8 +510,8 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     Wilson's score interval with an effective number of pairs: ``p (1 - p) / v``, where v is the variance of the
     accuracy p as a ratio of sums over queries, ``Q / (Q - 1) * sum over queries of (w_q (p_q - p))^2 / (sum of w_q)^2``
     (w_q: weight of the query's pairs). If each query has one pair, it is Wilson's interval for ``Q - 1`` pairs. If all
-    pairs are right, or all are wrong, v is 0; then the effective number is ``(sum of w_q)^2 / (sum of w_q^2)``, the
-    number of queries if they have equal weights.
+    queries have the same accuracy, as when all pairs are right, v is 0; then the effective number is ``(sum of w_q)^2 /
+    (sum of w_q^2)``, the number of queries if they have equal weights.
 
     Parameters
     ----------
@@ -557,7 +560,8 @@ def accuracy_interval(evaluation: Evaluation, confidence: float = 0.95) -> tuple
     if n_queries < 2:
         return np.nan, np.nan
     total = weight.sum()
-    variance = n_queries / (n_queries - 1) * np.square(weight / total * (values - share)).sum()
+    deviations = np.where(np.isclose(values, share, rtol=EQUAL, atol=0.0), 0.0, values - share)
+    variance = n_queries / (n_queries - 1) * np.square(weight / total * deviations).sum()
     effective = share * (1.0 - share) / variance if variance > 0 else 1.0 / np.square(weight / total).sum()
     # the normal distribution is from scipy.special, because importing scipy.stats takes longer than most programs run
     from scipy import special

@@ -13,7 +13,7 @@ from ranksvm._util.tables import CORRECTIONS, Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric, parse_metric
-from ranksvm.metrics.evaluation import Evaluation, check_confidence, t_test
+from ranksvm.metrics.evaluation import EQUAL, Evaluation, check_confidence, t_test
 
 __all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
 
@@ -46,7 +46,7 @@ class Comparison(Tabular):
     n_queries : int
         Number of queries compared.
     wins, losses, ties : int
-        Queries where b is better, worse, and the same.
+        Queries where b is better, worse, and the same up to round-off.
     convention : str, default "default"
         Name of the convention of both evaluations.
     system_a, system_b : str, optional
@@ -176,7 +176,7 @@ def compare(
     (value_a, value_b), share = _aligned([a, b], name)
     n = len(share)
     # n * share * gap: contributions whose plain mean is the difference of the weighted means
-    gap = value_b - value_a
+    gap = np.where(np.isclose(value_a, value_b, rtol=EQUAL, atol=0.0), 0.0, value_b - value_a)
     contribution = n * share * gap
     difference = float(contribution.mean())
     low, high, t_p_value = t_test(contribution, confidence)
