@@ -145,6 +145,12 @@ def test_extreme_options_take_few_steps(options, scale):
     assert model.n_iter_ < 150
 
 
+def test_a_lam_that_is_too_large_for_float64():
+    X, y, qid = make_data()
+    with pytest.raises(DataError, match=r"lam=1e\+300 is too large"):
+        RegularizedRankSVM(lam=1e300).fit(X, y, qid=qid)
+
+
 def test_pairs_whose_margins_all_fall_below_0():
     """The first targets lower every margin, so that alpha, A and with them the first value are 0."""
     X, y, qid = make_data()

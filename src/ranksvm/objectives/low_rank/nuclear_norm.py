@@ -9,6 +9,7 @@ import numpy as np
 
 from ranksvm._util.threads import parallel_map
 from ranksvm.data import ComparablePairs, DesignMatrix, PairBlocks
+from ranksvm.exceptions import DataError
 from ranksvm.losses import ShiftedHuberHinge
 from ranksvm.losses.round_off import OPERATIONS, UNIT, Sizes, growth, margin_error_bound
 from ranksvm.objectives.linear import STEP_ERRORS, LinearObjective
@@ -213,7 +214,14 @@ class NuclearNormObjective:
         -------
         NuclearNormPoint
             The matrices of this step, and the value at its dual variables.
+
+        Raises
+        ------
+        DataError
+            When lam is so large that the length of a step underflows.
         """
+        if self._length == 0.0:
+            raise DataError(f"lam={self.lam:g} is too large: step lengths underflow float64. Choose a smaller lam.")
         self.loss.lam = 0.5 / self._length
         self._solve(self._solution.w, self._tolerance(accuracy), interrupted)
         last, self._length = self._length, self._balanced_length()
