@@ -101,9 +101,11 @@ def test_the_largest_value_of_every_query_is_exactly_1(scale):
     assert (scaled.min(axis=1) == 0.0).all()
 
 
-def test_large_means_cost_no_digits():
-    X = np.array([[1e9], [1e9 + 1], [1e9 + 2]])
-    assert np.allclose(QueryStandardScaler().fit_transform(X).ravel(), [-np.sqrt(1.5), 0, np.sqrt(1.5)], rtol=1e-14)
+@pytest.mark.parametrize("step", [1.0, 2.0**-22])  # 2^-22: the distance of neighboring numbers near 2^30
+def test_large_means_cost_no_digits(step):
+    expected = QueryStandardScaler().fit_transform(np.array([[0.0], [1.0], [3.0]]))
+    got = QueryStandardScaler().fit_transform(2.0**30 + step * np.array([[0.0], [1.0], [3.0]]))
+    assert np.allclose(got, expected, rtol=1e-14)
 
 
 @given(problem=problems(), share=st.floats(0, 1))

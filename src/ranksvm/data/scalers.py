@@ -254,17 +254,14 @@ class QueryStandardScaler(_QueryScaler):
 
     def _scaled(self, block: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         # Centered at the query's first row: a constant feature is then exactly 0, and a large mean costs no digits.
-        pivot = block[starts]
         number = np.repeat(np.arange(len(starts)), sizes)
-        centered = block - pivot[number]
-        offset = np.add.reduceat(centered, starts, axis=0) / sizes[:, None]
-        if self.with_mean:
-            block -= (pivot + offset)[number]
+        centered = block - block[starts][number]
+        centered -= (np.add.reduceat(centered, starts, axis=0) / sizes[:, None])[number]
+        scaled = centered if self.with_mean else block
         if self.with_std:
-            centered -= offset[number]
-            variance = np.add.reduceat(np.square(centered, out=centered), starts, axis=0) / sizes[:, None]
-            block *= inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)[number]
-        return block
+            variance = np.add.reduceat(np.square(centered), starts, axis=0) / sizes[:, None]
+            scaled *= inverse(np.sqrt(variance), 0.0 if self.with_mean else 1.0)[number]
+        return scaled
 
     def _scale_sparse(self, X: sp.csr_matrix, queries: Queries) -> sp.csr_matrix:
         if not self.with_std:
