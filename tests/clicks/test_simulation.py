@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm import RankSVM, make_ranking
+from ranksvm import RankingData, RankSVM, make_ranking
 from ranksvm.clicks import attractiveness, simulate_clicks
 from ranksvm.exceptions import DataError, OptionError
 
@@ -149,6 +149,8 @@ def test_thresholds(data):
     np.testing.assert_allclose(binary, np.where(data.y >= 2, 1.0, 0.1))
     graded = attractiveness(data, 0.1)
     np.testing.assert_allclose(graded, 0.1 + 0.9 * (2**data.y - 1) / (2 ** data.y.max() - 1))
+    large = RankingData([[0.0]] * 4, [-1, 3, 1999, 2000])
+    np.testing.assert_allclose(attractiveness(large, 0.0), [0.0, 0.0, 0.5, 1.0])
 
 
 @pytest.mark.parametrize(

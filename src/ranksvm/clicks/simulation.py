@@ -196,8 +196,9 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     if relevance is not None:
         gain = (y >= relevance).astype(np.float64)
     else:
-        top = max(float(y.max()), 0.0)
-        gain = np.expm1(np.log(2.0) * np.maximum(y, 0.0)) / np.expm1(np.log(2.0) * top) if top > 0 else np.zeros(len(y))
+        y, top = np.maximum(y, 0.0), max(float(y.max()), np.nextafter(0.0, 1.0))
+        # (2^y - 1) / (2^top - 1), without the overflow of 2^top
+        gain = np.exp2(y - top) * np.expm1(-np.log(2.0) * y) / np.expm1(-np.log(2.0) * top)
     if not gain.any():
         raise DataError("no document is relevant, so that every click would be noise: the data need labels above 0.")
     return noise + (1.0 - noise) * gain
