@@ -4,8 +4,18 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from ranksvm import AdditiveRankSVM, KernelRankSVM, KernelRankSVMCV, Preferences, RankSVM, RankSVMCV, make_ranking
+from ranksvm import (
+    AdditiveRankSVM,
+    KernelRankSVM,
+    KernelRankSVMCV,
+    Preferences,
+    RankSVM,
+    RankSVMCV,
+    make_ranking,
+    metrics,
+)
 from ranksvm.exceptions import UninformativeWarning
 
 RANDOM = np.random.default_rng(0)
@@ -62,6 +72,31 @@ def test_signs_that_no_weight_can_have():
 def test_each_pair_in_both_directions():
     with pytest.warns(UninformativeWarning, match="the pairs contradict each other"):
         RankSVM().fit(CHOSEN, pairs=[(0, 1), (1, 0), (2, 3), (3, 2)])
+
+
+SMALL = {
+    "newton": RankSVM(solver="newton"),
+    "tron": RankSVM(solver="tron"),
+    "hinge": RankSVM(loss="hinge"),
+    "logistic": RankSVM(loss="logistic"),
+    "monotone": RankSVM(monotone={0: -1}),
+    "dual": RankSVM(solver="dual"),
+    "direct": RankSVM(solver="direct"),
+    "kernel": KernelRankSVM(gamma=0.1),
+    "hinge of a kernel": KernelRankSVM(gamma=0.1, loss="hinge"),
+    "additive": AdditiveRankSVM(),
+}
+
+
+@pytest.mark.parametrize("C", [1e-7, 1e-10])
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_C_ranks_although_tol_allows_weights_of_0(name, C):
+    data = make_ranking(n_queries=10, n_docs=10, n_features=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UninformativeWarning)
+        model = clone(SMALL[name]).set_params(C=C).fit(data.X, data.y, qid=data.qid)
+    assert model.converged_
+    assert metrics.evaluate(data.y, model.predict(data.X), data.qid, "pairwise_accuracy")["pairwise_accuracy"] > 0.8
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -26,7 +26,7 @@ FEW_ROWS = 10_000
 NOTHING_LEARNT = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
     "every pair have the same features (were chosen and rejected the same array?), the pairs contradict each other, or "
-    "no weight that monotone admits, at this C and tol, makes the objective smaller."
+    "no weight that monotone admits, at this C, makes the objective smaller by more than round-off."
 )
 
 

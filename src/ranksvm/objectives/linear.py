@@ -136,7 +136,8 @@ class SmoothedObjective(Generic[PointType]):
     def goal(self, point: PointType, tol: float) -> float:
         """The gap worth reaching with the current smoothing, if the target problem is to be solved to ``tol``."""
         slack, allowed = self.C * point.sums.slack, self._allowed(point, tol)
-        return allowed - slack if slack <= SMOOTHING_SHARE * allowed else REDUCE_BELOW * slack
+        goal = allowed - slack if slack <= SMOOTHING_SHARE * allowed else REDUCE_BELOW * slack
+        return min(goal, point.gap)
 
     def smoothing_suffices(self, point: PointType, tol: float) -> bool:
         """Whether the smoothing at a point is so small that the target problem can be solved to ``tol``."""

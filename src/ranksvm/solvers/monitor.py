@@ -267,7 +267,9 @@ class Monitor(Generic[P]):
             return Status.CONVERGED
         if gap + self.objective.reserve <= allowed:
             round_off = self._include_round_off(point, gap)
-            if gap + round_off <= allowed:
+            # Weights of 0 rank nothing, even if tol allows them: one step follows if more than round-off moves them.
+            ranks_nothing = self.n_iter == 0 and gap > round_off and not point.w.any()
+            if gap + round_off <= allowed and not ranks_nothing:
                 return Status.CONVERGED
             if not round_off < allowed and not round_off < LESS_ROUND_OFF * self._round_off:
                 return Status.PRECISION

@@ -88,7 +88,7 @@ class Objective(Protocol[P]):
         """
 
     def goal(self, point: P, tol: float) -> float:
-        """The gap of a point to reach with the current smoothing.
+        """The gap of a point to reach with the current smoothing, at most the gap of this point.
 
         If the smoothing suffices, the certificate meets ``tol`` at this gap; otherwise the smoothing is reduced there.
         """
