@@ -4,7 +4,6 @@ A pair is active if the loss has a positive second derivative at its margin.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -400,7 +399,7 @@ def _by_lu(
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor, with several threads.
 
-    LAPACK factorizes the blocks on the diagonal, one after the other. The threads share the products below each block.
+    The threads share the products below each block on the diagonal. Meanwhile, one of them factorizes the next block.
 
     Parameters
     ----------
@@ -414,21 +413,41 @@ def factorize(matrix: np.ndarray, n_threads: int) -> bool:
     bool
         Whether the matrix is positive definite; if it is not, its contents are lost.
     """
+    n = len(matrix)
+    inverse = _factorize_block(matrix, 0, min(BLOCK, n))
+    for start in range(0, n, BLOCK):
+        if inverse is None:
+            return False
+        stop, after = min(start + BLOCK, n), min(start + 2 * BLOCK, n)
+
+        def divide(
+            rows: tuple[int, int], start: int = start, stop: int = stop, inverse: np.ndarray = inverse
+        ) -> np.ndarray | None:
+            _divide(matrix, start, stop, inverse, rows)
+            return _factorize_block(matrix, *rows) if rows[0] == stop else None
+
+        if stop < n:
+            tasks = [(stop, after), *even_ranges(after, n, TASKS_PER_THREAD * n_threads)]
+            inverse = parallel_map(divide, tasks, n_threads)[0]
+    return True
+
+
+def _factorize_block(matrix: np.ndarray, start: int, stop: int) -> np.ndarray | None:
+    """Factorize a block on the diagonal, whose rows are complete to its left; return the inverse of the factor.
+
+    None if the block is not positive definite.
+    """
     from scipy.linalg.lapack import dpotrf, dtrtri, spotrf, strtri
 
     cholesky_of, inverse_of = (spotrf, strtri) if matrix.dtype == np.float32 else (dpotrf, dtrtri)
-    n = len(matrix)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        block, left = matrix[start:stop, start:stop], matrix[start:stop, :start]
-        block -= left @ left.T
-        upper, failed = cholesky_of(block.T, lower=0, clean=1)
-        if failed:
-            return False
-        block[...] = upper.T
-        divide = partial(_divide, matrix, start, stop, inverse_of(upper, lower=0)[0])
-        parallel_map(divide, even_ranges(stop, n, TASKS_PER_THREAD * n_threads), n_threads)
-    return True
+    block, left = matrix[start:stop, start:stop], matrix[start:stop, :start]
+    block -= left @ left.T
+    upper, failed = cholesky_of(block.T, lower=0, clean=1)
+    if failed:
+        return None
+    block[...] = upper.T
+    inverse: np.ndarray = inverse_of(upper, lower=0)[0]
+    return inverse
 
 
 def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows: tuple[int, int]) -> None:
