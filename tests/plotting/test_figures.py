@@ -79,10 +79,10 @@ def test_long_names_are_shortened_in_figures():
 
 def test_legends_show_every_series():
     ax = pyplot.subplots()[1]
-    for name in series_names(["$a$", "_hidden", "b" * 80]):
+    for name in series_names(["$a$", "_hidden", "_$a$", "b" * 80, 0.5]):
         ax.plot([0, 1], label=name)
     shown = [text.get_text() for text in ax.legend().get_texts()]
-    assert shown == [r"\$a\$", " _hidden", "b" * 11 + "…" + "b" * 10]
+    assert shown == [r"\$a\$", " _hidden", r" _\$a\$", "b" * 11 + "…" + "b" * 10, "0.5"]
 
 
 def test_ticks_of_c_are_powers_of_the_base_of_its_values():

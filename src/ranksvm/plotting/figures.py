@@ -150,12 +150,13 @@ def literal(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def series_names(names: Sequence[str]) -> list[str]:
-    """Names of series for a legend: short and literal.
+def series_names(names: Sequence[Any]) -> list[str]:
+    """Names of series, of any type, for a legend: short and literal.
 
     A name that begins with an underscore gets a space before it, because matplotlib leaves out labels that begin so.
     """
-    return [f" {name}" if name.startswith("_") else literal(name) for name in short_names(names)]
+    texts = map(literal, short_names([str(name) for name in names]))
+    return [f" {text}" if text.startswith("_") else text for text in texts]
 
 
 def number_names(values: np.ndarray | list[float]) -> list[str]:
