@@ -35,6 +35,8 @@ def test_weights_of_features_in_very_different_units_are_not_shown_as_0():
     assert weight_columns([0.7, 0.3], [1.5, 2.5e-7], [2.0, 3e-7]) == [["1.5", "2.5e-07"], ["2", "3e-07"]]
     # a feature that hardly matters
     assert weight_columns([1.0, 1e-6], [1.5, 2.5e-7]) == [["1.5000", "0.0000"]]
+    # each of many features has a small share
+    assert weight_columns([1.0] * 2000, [1e6] * 1999 + [1e-6])[0][-1] == "1e-06"
     assert weight_columns([], []) == []
 
 

@@ -74,11 +74,12 @@ def weight_columns(importances: Sequence[float], *columns: Sequence[float]) -> l
     -------
     list of list of str
         Each column as text. If equally many decimals would make a weight 0 although its feature has 0.1 % of all
-        importance, all numbers have four significant digits instead: features may have very different units.
+        importance, or half of the largest, all numbers have four significant digits instead: features may have very
+        different units.
     """
     values = [value for column in columns for value in column]
     texts = aligned(values)
-    least = 0.001 * sum(importances)
+    least = min(0.001 * sum(importances), 0.5 * max(importances, default=0.0))
     if any(each > least and float(text) == 0.0 for each, text in zip(importances, texts, strict=False)):
         texts = [f"{value:.4g}" for value in values]
     n = len(importances)
