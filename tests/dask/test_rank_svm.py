@@ -480,6 +480,18 @@ def test_ids_that_are_numbers_in_one_file_and_text_in_another(data, tmp_path, so
     assert float(fit.score(paths)) == pytest.approx(expected.score(X, data.y, qid=ids))
 
 
+@pytest.mark.parametrize("other", [int, str])
+def test_ids_that_are_floats_in_one_file(data, tmp_path, other):
+    """pandas makes integers floats if a value of the column was missing."""
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(2)]
+    frame = data.to_frame(library="pandas").assign(qid=np.unique(data.qid, return_inverse=True)[1])
+    for number, (path, kind) in enumerate(zip(paths, (float, other), strict=True)):
+        frame[number::2].astype({"qid": kind}).to_parquet(path)
+    fit, expected = DaskRankSVM(C=C, tol=TOL).fit(paths), RankSVM(C=C, tol=TOL).fit(data.X, data.y, qid=data.qid)
+    check_same(fit, expected)
+    assert float(fit.score(paths)) == pytest.approx(expected.score(data.X, data.y, qid=data.qid))
+
+
 def test_text_files_whose_feature_ids_seem_to_start_at_different_numbers(data, tmp_path):
     paths = [str(tmp_path / f"{number}.txt") for number in range(2)]
     first, second = np.array_split(np.arange(data.n_rows), 2)

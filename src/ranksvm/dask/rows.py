@@ -165,8 +165,11 @@ class Rows:
         return self.queries.keys[int(place[0])]
 
     def with_text_ids(self) -> "Rows":
-        """The same rows, with query ids that are text."""
-        return replace(self, qid=self.qid.astype(np.str_))
+        """The same rows, with query ids that are text: equal numbers of any type become the same text."""
+        ids = self.qid
+        if ids.dtype.kind == "f":
+            ids = np.array([int(each) if each.is_integer() else each for each in ids.tolist()], dtype=object)
+        return replace(self, qid=ids.astype(np.str_))
 
     def with_features(self, n_features: int) -> "Rows":
         """The same rows with features added that are 0: text files omit the last features of a line if they are 0."""
