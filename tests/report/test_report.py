@@ -122,7 +122,7 @@ def test_one_baseline_has_nothing_to_correct(data):
         (make_pipeline(ranksvm.QueryMinMaxScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (ranksvm.KernelRankSVM(gamma=0.1), {"weights": "there are no weights", "worst": "there are no weights"}),
         (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "were chosen among 4 settings"}),
-        (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "at the end of the range"}),
+        (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "C is at the end of its range"}),
         (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "Only weights of a RankSVM"}),
         (ranksvm.RankSVM(monotone="decreasing"), {"weights": "because monotone does not admit their sign"}),
         (ranksvm.RegularizedRankSVM(), {"fit": "no model of this kind", "path": "no other C was tried"}),
@@ -294,7 +294,7 @@ def test_the_choice_of_a_kernel_names_c_and_gamma_and_leaves_room_for_the_curves
 def test_a_baseline_with_the_same_values(data):
     model = fitted(ranksvm.RankSVM(C=0.1), data)
     report = make_report(model, data, baselines={"twin": 2 * model.predict(data.X)}, n_worst=0)
-    assert "No query has another ndcg@10 with twin." in report.html
+    assert "No query has a different ndcg@10 with twin." in report.html
 
 
 def test_weights_of_features_in_very_different_units(data):

@@ -107,7 +107,7 @@ def choice_section(subject: Subject) -> Section:
     how = f"{metric}{by_rule(ranker.fitted_params_['rule'])}"
     text = f"{chosen} chosen among {tried} by {how}: {number(ranker.best_score_)}{known}, {on}."
     if len(ranker.Cs_) > 1 and ranker.C_ in (ranker.Cs_[0], ranker.Cs_[-1]):
-        text += " It is at the end of the range: values beyond it may be better."
+        text += " C is at the end of its range: values beyond it may be better."
     if isinstance(ranker, AdditiveRankSVMCV):
         return Section("path", title, [Text(text), Grid(_settings_table(ranker, metric))])
     if isinstance(ranker, KernelRankSVMCV):
@@ -119,7 +119,7 @@ def choice_section(subject: Subject) -> Section:
             legend_above(axes)
 
         svg = drawing("path", draw, height=HEIGHT + 0.1 * len(ranker.gammas_))
-        caption = f"{metric} against C; the band is that of the choice."
+        caption = f"{metric} against C; the band is for the chosen gamma."
     else:
         svg = drawing("path", lambda axes: PathDisplay.from_estimator(ranker, ax=axes))
         caption = f"{metric} against C."
@@ -376,7 +376,7 @@ def _bounds(ranker: AdditiveRanker, names: list[str]) -> list[Block]:
         "chosen": ["yes" if tuple(pair) in chosen else "no" for pair in pairs[order].tolist()],
     }
     text = (
-        'A bound says by how much a function of two features can lower the objective at most: "gain at most" before '
+        'A bound is the most by which a function of two features can lower the objective: "gain at most" before '
         'the model had any such function, "left" for the model as it is. All pairs without a function can together '
         f"lower its objective, {ranker.objective_:.4g}, by at most {after.sum():.4g}, in addition to the duality gap."
     )
@@ -413,7 +413,7 @@ def _compared(test: Comparison, corrected: str) -> str:
     p = float(test.p_value if test.adjusted_p_value is None else test.adjusted_p_value)
     numbers = f"{test.difference:+.4f} ({interval}{corrected or 'p'} = {p:.2g})"
     if test.wins == test.losses == 0:
-        return f"No query has another {test.metric} with {test.system_a}."
+        return f"No query has a different {test.metric} with {test.system_a}."
     if p >= 0.05:
         return f"Its difference from {test.system_a} may be chance: {numbers}."
     return f"It is {'better' if test.difference > 0 else 'worse'} than {test.system_a}: {numbers}."
