@@ -330,7 +330,7 @@ def constants(found: list[Measured], chosen: list[Choice], costs: DeviceCosts) -
         seconds.append(max(0.0, 1.0 - costs.round / one.evaluation))
     reads, visits = nnls(np.array(equations), np.array(seconds))[0]
     used = f"{work.READ_RATIO}, {work.VISIT_RATIO}"
-    rows = [("`READS`, `VISITS`: of evaluations", f"{reads:.1f}, {visits:.1f}", used)]
+    rows = [("`READ_RATIO`, `VISIT_RATIO`: of evaluations", f"{reads:.1f}, {visits:.1f}", used)]
     if chosen:
         fitted = (f"{value:.1e}" for value in fitted_preparation(chosen))
         used = f"{work.PREPARATION}, {work.PREPARATION_OF_ROW}"

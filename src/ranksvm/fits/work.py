@@ -51,7 +51,7 @@ PRODUCTS = 100.0
 CPU_VALUE, CPU_MADE, CPU_MADE_FEATURE = 9.5e-11, 9e-9, 7e-11
 # Seconds that an exact fit takes in addition, which more threads hardly reduce: on the CPU, CPU_KERNEL times a power of
 # the number of rows; on the host of a GPU, GPU_KERNEL_ROW for each row. On an H100 and 16 threads of a Xeon, fits of
-# 500 to 10,000 rows took 0.02 to 1.6 s on the CPU and 0.02 to 0.5 s on the GPU (benchmarks/results/gpu.md).
+# 500 to 10,000 rows took 0.04 to 1.3 s on the CPU and 0.04 to 0.4 s on the GPU (benchmarks/results/gpu.md).
 CPU_KERNEL, CPU_KERNEL_POWER, GPU_KERNEL_ROW = 5.2e-6, 1.36, 4e-5
 
 # Costs on a GPU, as multiples of those that `device/calibration.py` measures. READ_RATIO: reading X in an evaluation,
