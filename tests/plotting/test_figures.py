@@ -10,7 +10,7 @@ from ranksvm.plotting.figures import (
     PALETTE,
     c_axis,
     c_name,
-    fit,
+    labels_fit,
     line_style,
     number_names,
     series_names,
@@ -100,7 +100,7 @@ def test_black_is_white_on_a_dark_background():
 
 def test_labels_fit_into_the_width_of_the_axes():
     ax = pyplot.subplots(figsize=(4, 3))[1]
-    assert fit(ax, ["0", "1", "2"])
-    assert not fit(ax, ["a long label"] * 3)
-    assert fit(ax, ["a long label"] * 3, "xx-small")
-    assert fit(ax, [])
+    assert labels_fit(ax, ["0", "1", "2"])
+    assert not labels_fit(ax, ["a long label"] * 3)
+    assert labels_fit(ax, ["a long label"] * 3, "xx-small")
+    assert labels_fit(ax, [])

@@ -16,7 +16,7 @@ from ranksvm.plotting.figures import (
     GRID,
     PALETTE,
     axes_or_new,
-    fit,
+    labels_fit,
     legend_above,
     literal,
     nth_color,
@@ -483,7 +483,7 @@ def _draw_categories(ax: "Axes", shape: Shape, band: Band | None) -> tuple[float
         low, high = band[1][:, shown]
         ax.vlines(x, low, high, color=nth_color(6), linewidth=1.0, zorder=3)
     _bars(ax, x, shape.shares[shown], 0.7, max(shape.shares))
-    rotation = 0 if fit(ax, labels, "small") else 90
+    rotation = 0 if labels_fit(ax, labels, "small") else 90
     every = max(1, math.ceil(len(shown) * TICK * ax.figure.dpi / ax.bbox.width))
     ax.set_xticks(x[::every], labels[::every], rotation=rotation)
     return -0.6, len(shown) - 0.4

@@ -31,7 +31,7 @@ __all__ = [
     "c_name",
     "default_style",
     "end_labels",
-    "fit",
+    "labels_fit",
     "figure_in_memory",
     "nth_color",
     "legend_above",
@@ -178,7 +178,7 @@ def short_numbers(values: np.ndarray, digits: int) -> list[str]:
     return [min(text, f"{float(text):.15g}", key=len) for text in told_apart(values.tolist(), digits)]
 
 
-def fit(ax: "Axes", labels: Sequence[str], size: str = "medium") -> bool:
+def labels_fit(ax: "Axes", labels: Sequence[str], size: str = "medium") -> bool:
     """Whether labels of this size, at equal distances, fit side by side below the axes."""
     from matplotlib.font_manager import FontProperties
 

@@ -14,7 +14,7 @@ from ranksvm.plotting.figures import (
     GRID,
     MARKERS,
     axes_or_new,
-    fit,
+    labels_fit,
     legend_above,
     line_style,
     nth_color,
@@ -375,7 +375,7 @@ class LabelDisplay:
             capprops={"color": nth_color(0)},
         )
         counts = [f"({count:,})" for count in self.counts.tolist()]
-        level = fit(ax, self.groups) and fit(ax, counts)
+        level = labels_fit(ax, self.groups) and labels_fit(ax, counts)
         between = "\n" if level else " "
         named = [f"{group}{between}{count}" for group, count in zip(self.groups, counts, strict=True)]
         slanted: dict[str, Any] = {} if level else {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
