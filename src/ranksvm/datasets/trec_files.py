@@ -116,7 +116,7 @@ def write_qrels(path: PathLike, qrels: Qrels | RankingData | ByQuery | Rows) -> 
     Raises
     ------
     DataError
-        When a query or document id is empty.
+        When a query or document id is empty, or different ids would be spelled alike.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def write_run(path: PathLike, run: Run | ByQuery | Rows) -> None:
     Raises
     ------
     DataError
-        When a query or document id is empty.
+        When a query or document id is empty, or different ids would be spelled alike.
 
     Examples
     --------
