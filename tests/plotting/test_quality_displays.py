@@ -1,6 +1,7 @@
 """CutoffDisplay, DifferenceDisplay and LabelDisplay."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_differences_are_sorted_and_counted(evaluations):
     np.testing.assert_array_equal(better + worse, -np.sort(-(b.per_query["map"] - a.per_query["map"])))
     with pytest.raises(DataError, match="the same queries"):
         DifferenceDisplay.from_evaluations(a, metrics.evaluate([1, 0], [1, 2], ["p", "q"], "map"), "map")
+
+
+def test_differences_are_those_that_are_compared(data):
+    """Queries may be in another order, and round-off is no difference."""
+    order = np.argsort(-data.qid, kind="stable")
+    a = metrics.evaluate(data.y, data.X[:, 0], data.qid, "map")
+    b = metrics.evaluate(data.y[order], data.X[order, 0], data.qid[order], "map")
+    b = replace(b, per_query={"map": b.per_query["map"] * (1.0 + 1e-15)})
+    assert not np.array_equal(a.qid, b.qid)
+    assert not DifferenceDisplay.from_evaluations(a, b, "map").differences.any()
 
 
 def test_many_queries_are_drawn_in_few_steps():

@@ -15,7 +15,7 @@ from ranksvm.exceptions import DataError, OptionError
 from ranksvm.metrics.definitions import Metric, parse_metric
 from ranksvm.metrics.evaluation import EQUAL, Evaluation, check_confidence, t_test
 
-__all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems"]
+__all__ = ["Comparison", "SystemComparisons", "adjust_p_values", "compare", "compare_systems", "differences"]
 
 # Up to this number of queries all sign patterns (8,192) are tried instead of random ones.
 _EXHAUSTIVE = 13
@@ -176,7 +176,7 @@ def compare(
     (value_a, value_b), share = _aligned([a, b], name)
     n = len(share)
     # n * share * gap: contributions whose plain mean is the difference of the weighted means
-    gap = np.where(np.isclose(value_a, value_b, rtol=EQUAL, atol=0.0), 0.0, value_b - value_a)
+    gap = _gaps(value_a, value_b)
     contribution = n * share * gap
     difference = float(contribution.mean())
     low, high, t_p_value = t_test(contribution, confidence)
@@ -442,6 +442,15 @@ def comparison_table(comparisons: Sequence[Comparison], corrected: str = "") -> 
         },
         hidden=("convention",),
     )
+
+
+def differences(a: Evaluation, b: Evaluation, metric: str) -> np.ndarray:
+    """``b - a`` in a metric, for each query that has a value in both; 0 if only round-off differs."""
+    return _gaps(*_aligned([a, b], parse_metric(metric).name)[0])
+
+
+def _gaps(value_a: np.ndarray, value_b: np.ndarray) -> np.ndarray:
+    return np.where(np.isclose(value_a, value_b, rtol=EQUAL, atol=0.0), 0.0, value_b - value_a)
 
 
 def _check_permutations(n_permutations: object) -> None:

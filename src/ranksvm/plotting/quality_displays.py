@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 
 from ranksvm.data import Queries
 from ranksvm.exceptions import OptionError
-from ranksvm.metrics import Evaluation, compare, evaluate
+from ranksvm.metrics import Evaluation, evaluate
+from ranksvm.metrics.definitions import parse_metric
+from ranksvm.metrics.significance import differences
 from ranksvm.plotting.figures import (
     GRID,
     MARKERS,
@@ -196,7 +198,7 @@ class DifferenceDisplay:
         Parameters
         ----------
         a, b : Evaluation
-            Evaluations of the same queries, in the same order.
+            Evaluations of the same queries.
         metric : str
             A metric that both contain.
         ax : matplotlib Axes, optional
@@ -216,8 +218,7 @@ class DifferenceDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         """
-        found = compare(a, b, metric, n_permutations=1).metric  # refuses what cannot be compared
-        return cls(b.per_query[found] - a.per_query[found], found).plot(ax)
+        return cls(differences(a, b, metric), parse_metric(metric).name).plot(ax)
 
     def plot(self, ax: "Axes | None" = None) -> "DifferenceDisplay":
         """Draw the differences.
