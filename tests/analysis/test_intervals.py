@@ -205,6 +205,15 @@ def test_names_and_text(data):
     assert "2 more" in repr(wide)
 
 
+def test_the_column_of_ids_of_the_model_is_no_feature(data):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data.X, columns=list("abcd")).assign(query=data.qid)
+    model = RankSVM().fit(frame, data.y, qid="query")
+    expected = weight_intervals(RankSVM(), data.X, data.y, data.qid).interval()
+    for X, qid in ((frame, None), (frame, data.qid), (frame.assign(session=data.qid), "session")):
+        np.testing.assert_array_equal(weight_intervals(model, X, data.y, qid).interval(), expected)
+
+
 def test_the_chosen_c_and_a_scaler_stay_as_they_are(data):
     given = (data.X, data.y, data.qid)
     chosen = RankSVMCV(Cs=[0.01, 0.1], cv=2).fit(data.X, data.y, qid=data.qid)

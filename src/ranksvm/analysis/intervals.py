@@ -17,7 +17,7 @@ from ranksvm._util.text import feature_label, plain
 from ranksvm._util.threads import one_blas_thread
 from ranksvm._util.types import Features
 from ranksvm.analysis.explanations import ranker_input
-from ranksvm.data import Preferences, Queries, frames
+from ranksvm.data import Preferences, Queries
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
@@ -299,7 +299,7 @@ def weight_intervals(
         X, qid, pairs, pair_weight = data.X, data.qid, data.pairs, data.weight
     ranker, X, qid, names = ranker_input(model, X, qid, feature_names)
     full = _unfitted(ranker, tol, n_jobs)
-    X, qid, _ = frames.split_qid(X, qid)
+    X, qid = ranker._split_qid(X, qid)
     y, qid, group = map(host_values, (y, qid, group))
     queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
