@@ -1,6 +1,7 @@
 """Features outside the range that answers have told: they are clipped or refused, and teach nothing."""
 
 import time
+from functools import wraps
 
 import msgspec
 import numpy as np
@@ -368,7 +369,8 @@ def test_a_batch_model_is_not_fitted_to_wild_documents(tmp_path, monkeypatch):
     begin(store, {CHAMPION: model}, Settings(SETTINGS.names, refit_every=40), at=0.0)
     fitted = []
     fit = ranksvm.RankSVM.fit
-    monkeypatch.setattr(ranksvm.RankSVM, "fit", lambda self, X, *a, **k: fitted.append(X) or fit(self, X, *a, **k))
+    recorded = wraps(fit)(lambda self, X, *a, **k: fitted.append(X) or fit(self, X, *a, **k))
+    monkeypatch.setattr(ranksvm.RankSVM, "fit", recorded)
     write(store, range(40), {0, 5, 20})
     learner = Learner(store, Schedule(100, 0.0))
     steps(learner)

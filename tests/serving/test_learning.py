@@ -299,6 +299,20 @@ def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
     replay(lite)
 
 
+@pytest.mark.parametrize("name", ["FactorizedRankSVM", "RegularizedRankSVM"])
+def test_a_model_that_takes_no_pairs_is_not_fitted_to_clicks(lite, name):
+    model = getattr(ranksvm, name)().fit(DATA.X, DATA.y, qid=DATA.qid)
+    begin(lite, {CHAMPION: model}, Settings(SETTINGS.names, refit_every=20), at=0.0)
+    write(lite, range(1), "clicks")
+    write(lite, range(1, 20))
+    learner = Learner(lite, Schedule(10, 0.5))
+    steps(learner)
+    (verdict,) = learner.summary["refits"]
+    assert verdict["reason"] == f"the fit failed: {name} learns from labels only, and some of the feedback has clicks."
+    assert learner.summary["skipped"] == 0
+    learner.close()
+
+
 def test_a_fit_looks_back_only_as_far_as_memory_allows(lite, monkeypatch):
     write(lite, range(20))
     write(lite, range(20, 40), "clicks")

@@ -1,5 +1,6 @@
 """Champions (models that rank) that cannot learn from single queries are fitted again; a better fit replaces them."""
 
+import inspect
 from collections import deque
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -179,6 +180,8 @@ def _fitted(champion: Model, lessons: list[Lesson]) -> Model:
         X = step.fit(X, qid=qid).transform(X, qid=qid) if scales_by_query(step) else step.fit_transform(X)
     if all(lesson.pairs is None for lesson in lessons):
         ranker.fit(X, np.concatenate([lesson.y for lesson in lessons if lesson.y is not None]), qid=qid)
+    elif "pairs" not in inspect.signature(ranker.fit).parameters:
+        raise OptionError(f"{type(ranker).__name__} learns from labels only, and some of the feedback has clicks.")
     else:
         pairs, weight = _pairs(lessons)
         ranker.fit(X, qid=qid, pairs=pairs, pair_weight=weight)
