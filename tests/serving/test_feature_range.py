@@ -117,6 +117,27 @@ def test_an_hour_at_most_doubles_a_range():
     assert (found.bound > 1.9 * at_most).all()
 
 
+def test_a_range_grows_after_a_clock_was_set_back():
+    found, _ = usual()
+    X = np.full((4, 3), 1e14)
+    found.add(X, None, 1e10)
+    before = found.bound
+    for number in range(2_000):
+        found.add(X, None, 60.0 * number)
+    assert (found.bound > 100.0 * before).all()
+
+
+def test_clocks_that_differ_by_an_hour_do_not_make_a_range_grow_faster():
+    found, _ = usual()
+    X = np.full((4, 3), 1e14)
+    for number in range(2_000):
+        found.add(X, None, 3599.0 + number % 2)
+    before = found.bound
+    for number in range(2_000):
+        found.add(X, None, 3599.0 + number % 2)
+    assert (found.bound <= before).all()
+
+
 def test_a_feature_that_was_always_0_counts_as_large_as_the_largest():
     found = FeatureRange(CLIP)
     for _ in range(30):

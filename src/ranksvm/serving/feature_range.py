@@ -182,7 +182,8 @@ class FeatureRange:
     def _move(self, size: np.ndarray, hour: int) -> None:
         """Move the sizes of an answer's nonzero features toward the quantile."""
         assert self._size is not None
-        if hour > self._hour:
+        # an earlier hour: the clock was set back. The clocks of several services may differ by less than an hour.
+        if hour > self._hour or hour < self._hour - 1:
             self._hour, self._max_hourly_size = hour, np.minimum(_MAX_HOURLY_FACTOR * self._size, _MAX_SIZE)
         is_nonzero, new = size > 0.0, None
         if not self._answers.all():
