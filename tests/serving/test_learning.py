@@ -351,6 +351,7 @@ def test_a_pipeline_learns_at_its_end(lite):
         (Feedback(labels={}), "labels are empty"),
         (Feedback(labels=[1.0, float("inf"), 0]), "finite"),
         (Feedback(preferences=[("d0", "d0")]), "preferred to itself"),
+        (Feedback(preferences=[("d0", "d1"), ("d1", "d0"), ("d0", "d1")]), "'d0' to 'd1' is there twice"),
     ],
 )
 def test_feedback_that_makes_no_sense_is_refused(given, message):

@@ -109,9 +109,14 @@ def content_of(feedback: Feedback) -> bytes:
             raise DataError("labels are empty: leave an event without feedback instead.")
         for label in labels:
             _check_number("a label", label)
-    for preferred, other in feedback.preferences or ():
+    seen = set()
+    for pair in feedback.preferences or ():
+        preferred, other = pair
         if preferred == other:
             raise DataError(f"the document {preferred!r} is preferred to itself.")
+        if pair in seen:  # each repetition would teach the models once more
+            raise DataError(f"the preference of {preferred!r} to {other!r} is there twice.")
+        seen.add(pair)
     _check_number("at", feedback.at)
     return msgspec.msgpack.encode(feedback, order="deterministic")
 
