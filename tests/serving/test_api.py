@@ -159,6 +159,14 @@ def test_a_rollback_makes_an_earlier_model_the_champion(service, client):
     assert client.post("/v1/models/none/activate")[0] == 422
 
 
+def test_an_earlier_version_is_found_even_if_another_thread_removes_it_at_once(service, client, monkeypatch):
+    event = client.rank(X.tolist())["event"]
+    client.feedback(event, clicks=["1"])
+    until(lambda: client.get("/v1/models")[1]["serving"] == 2)
+    monkeypatch.setattr("ranksvm.serving.service._VERSIONS", 0)
+    assert client.get(f"/v1/events/{event}/explain")[1]["version"] == 1
+
+
 def test_a_version_that_was_removed_cannot_become_the_champion(service, client, monkeypatch):
     monkeypatch.setattr(service.store, "checkpoint", lambda version: None)
     monkeypatch.setattr(service.store, "newest_version", lambda: 9)

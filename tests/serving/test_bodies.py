@@ -101,6 +101,16 @@ def test_names_of_fields_may_be_ids_and_queries(client):
     assert sorted(client.post("/v1/rank", body)[1]["order"]) == ["ids", "matrix", "query"]
 
 
+def test_a_name_that_is_twice_in_an_activation_is_refused(client):
+    status, problem, _ = client.post("/v1/models/1/activate", b'{"model": "champion", "model": "champion"}')
+    assert (status, problem["detail"]) == (422, "the name 'model' is there twice in one object of the body.")
+
+
+def test_a_length_may_have_leading_zeros(client):
+    body = b'{"matrix": [[1, 0, 0]]}'
+    assert client.post("/v1/rank", body, Content_Length=f"{len(body):05000}")[0] == 200
+
+
 def test_numbers_at_the_edge_are_taken(client):
     for labels in ([2**63 - 1, -(2**63)], [1.7e308, -1.7e308], [0.5, -0.0]):
         event = client.rank([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])["event"]

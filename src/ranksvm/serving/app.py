@@ -271,8 +271,9 @@ class _API:
     async def activate(self, request: HTTPRequest) -> Response:
         """``POST /v1/models/{version}/activate``."""
         version = _number(request.path_params["version"], "version", 1, 2**62)
-        body = await self._json_body(request)
-        given = decoded(_activation_decoder, body) if body else Activation()
+        body = await self._json_body(request) or b"{}"
+        given = decoded(_activation_decoder, body)
+        check_repeated(body)
         done = asyncio.get_running_loop().create_future()
         await run_in_threadpool(self._service.put_activation, version, given.model, done)
         receipt = await done
@@ -321,7 +322,7 @@ class _API:
         length = request.headers.get("content-length", "0")
         if not length.isdecimal():
             raise too_large
-        expected = int(length)  # 0 if the body comes in chunks
+        expected = int(length.lstrip("0") or 0)  # 0 if the body comes in chunks; int() refuses thousands of digits
         waits = "expect" in request.headers  # for a response before it sends the body
         if expected > most and (waits or expected > _DISCARDED * most):
             raise too_large

@@ -297,7 +297,8 @@ class Service:
                 raise Problem(404, "version", f"there is no version {version}: the newest version is {newest}.")
             raise Problem(410, "version", f"version {version} is not stored any more.")
         learning = Learning.from_bytes(found.state, ranking_model_from)
-        self._versions[version] = Served(version, found.position, found.at, learning.models, learning.range)
+        served = Served(version, found.position, found.at, learning.models, learning.range)
+        self._versions[version] = served  # other threads may remove it at any time
         if len(self._versions) > _VERSIONS:
             self._versions.popitem(last=False)
-        return self._versions[version]
+        return served
