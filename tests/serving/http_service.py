@@ -53,7 +53,9 @@ class Client:
 class Running:
     """A service on a store, listening."""
 
-    def __init__(self, url, models=None, names=("f1", "f2", "f3"), schedule=QUICK, process=False, **options):
+    def __init__(
+        self, url, models=None, names=("f1", "f2", "f3"), schedule=QUICK, process=False, host="127.0.0.1", **options
+    ):
         wait = options.get("reward_wait")
         self.store = open_store(url, reward_wait=wait)
         models = None if models is None else models if isinstance(models, dict) else {CHAMPION: models}
@@ -62,7 +64,7 @@ class Running:
         learner = LearnerProcess(self.store, url, schedule, wait, "zero") if process else Learner(self.store, schedule)
         self.service = Service(self.store, learner, Options(**options))
         ready = threading.Event()
-        self._server, socket = bound_server(self.service, "127.0.0.1", 0, tell=lambda line: ready.set())
+        self._server, socket = bound_server(self.service, host, 0, tell=lambda line: ready.set())
         self.port = socket.getsockname()[1]
         self._thread = threading.Thread(target=self._server.run, args=([socket],), daemon=True)
         self._thread.start()

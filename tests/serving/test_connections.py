@@ -324,6 +324,13 @@ def test_a_trusted_proxy_may_have_an_address_of_ipv6():
     assert [problem is None for problem in found["fe80::1"]] == [True, True, False]
 
 
+@pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6")
+def test_a_trusted_proxy_of_ipv4_is_known_to_a_service_that_listens_at_all_addresses(start):
+    running = start(host="::", rate=1.0, trusted_proxies=("127.0.0.0/8",))
+    assert set(statuses(running, [f"10.0.0.{number}" for number in range(10)])) == {200}
+    assert 429 in statuses(running, ["10.0.0.99"] * 10)
+
+
 def test_a_network_of_ipv6_is_one_client():
     assert client_of("2001:db8::1") == client_of("2001:db8::ffff:2") != client_of("2001:db8:0:1::1")
     assert client_of("10.0.0.1") != client_of("10.0.0.2")

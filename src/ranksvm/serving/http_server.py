@@ -1,6 +1,7 @@
 """The HTTP server of a service: uvicorn, without TLS, which a proxy in front of it can add."""
 
 import asyncio
+import ipaddress
 from collections.abc import Callable
 from functools import partial
 from socket import AF_INET, AF_INET6, IPPROTO_TCP, SO_REUSEADDR, SOL_SOCKET, TCP_NODELAY, socket
@@ -63,7 +64,7 @@ def bound_server(
         raise MissingDependencyError(text) from None
 
     options = service.options
-    proxies = options.trusted_proxies
+    proxies = _as_peers(options.trusted_proxies)
     connections = Connections(options.limits, proxies)
 
     class Server(uvicorn.Server):
@@ -93,6 +94,13 @@ def bound_server(
         service.close()
         raise
     return Server(config), listener
+
+
+def _as_peers(networks: tuple[str, ...]) -> tuple[str, ...]:
+    """The networks, and those of IPv4 also as a socket of IPv6 names their addresses, such as ::ffff:10.0.0.5."""
+    of_ipv4 = [network for network in map(ipaddress.ip_network, networks) if network.version == 4]
+    mapped = [f"::ffff:{network.network_address}/{96 + network.prefixlen}" for network in of_ipv4]
+    return (*networks, *mapped)
 
 
 def _bound(host: str, port: int) -> socket:
