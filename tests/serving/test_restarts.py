@@ -192,7 +192,7 @@ def test_readiness_says_when_learning_stands_still(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("renamed", [False, True])
-def test_feedback_is_refused_while_the_file_of_the_store_is_gone(tmp_path, renamed):
+def test_feedback_is_refused_while_the_file_of_the_store_is_gone(tmp_path, monkeypatch, renamed):
     path = tmp_path / "events.db"
     running = Running(str(path), ranksvm.SOLARRanker(random_state=0))
     client = running.client()
@@ -208,6 +208,11 @@ def test_feedback_is_refused_while_the_file_of_the_store_is_gone(tmp_path, renam
     assert status == 503
     assert "deleted, renamed or replaced" in str(problem)
     if renamed:
+        monkeypatch.setattr(type(running.service.keys), "__bool__", lambda keys: True)
+        status, problem, _ = client.get("/readyz")  # it needs no key
+        assert status == 503
+        assert str(tmp_path) not in problem["detail"]
+        monkeypatch.undo()
         (tmp_path / "moved.db").rename(path)
         end = time.monotonic() + 20
         while (answer := client.get("/readyz"))[0] != 200:

@@ -287,9 +287,15 @@ class _API:
 
     async def readyz(self, _: HTTPRequest) -> Response:
         """``GET /readyz``: whether requests can be answered and stored, and whether learning keeps up."""
-        if self._service.writer.refused is not None:
-            raise _unavailable(StoreError(self._service.writer.refused))
-        learning = await run_in_threadpool(self._service.learning)
+        try:
+            if self._service.writer.refused is not None:
+                raise StoreError(self._service.writer.refused)
+            learning = await run_in_threadpool(self._service.learning)
+        except StoreError:
+            if not self._service.keys:
+                raise
+            # this address needs no key, and the reason may name files and hosts
+            raise _unavailable(StoreError("the store cannot be used now; the log of the service says why.")) from None
         return _json({"status": "ready", "learning": learning["state"], "lag": learning["lag"]})
 
     async def metrics(self, _: HTTPRequest) -> Response:
