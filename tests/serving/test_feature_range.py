@@ -150,6 +150,21 @@ def test_a_feature_that_was_always_0_counts_as_large_as_the_largest():
     assert found.bound[1] < 25.0
 
 
+@pytest.mark.parametrize("number", [0, 20, 24, 25, 40])
+@pytest.mark.parametrize("value", [1e-300, 1e300])
+def test_the_first_value_of_a_feature_that_was_0_does_not_exclude_later_ones(number, value):
+    found, rng = FeatureRange(CLIP), np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(300, 10, 3)))
+    X[:45, :, 2] = 0.0
+    X[number, :, 2] = value
+    for X_of_query in X[:45]:
+        found.add(X_of_query, None, 0.0)
+    for X_of_query in X[45:]:
+        assert found.outside(X_of_query) is None
+        found.add(X_of_query, None, 0.0)
+    assert found.bound[2] < 100.0
+
+
 def test_answers_that_are_0_throughout_tell_no_range():
     found = FeatureRange(CLIP)
     for _ in range(30):

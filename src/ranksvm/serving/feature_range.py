@@ -192,7 +192,7 @@ class FeatureRange:
         np.minimum(moved, self._max_hourly_size, out=moved)
         np.maximum(moved, _MIN_SIZE, out=moved)
         if new is not None:
-            moved[new] = np.minimum(size[new], self._size.max())
+            moved[new] = self._size.max()
             self._max_hourly_size = np.where(new, _MAX_HOURLY_FACTOR * moved, self._max_hourly_size)
         self._size = np.where(is_nonzero, moved, self._size)
         self._answers = self._answers + is_nonzero
@@ -221,9 +221,9 @@ def _quantiles(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     place = np.clip(place, 0, len(sizes) - 1)
     found = np.take_along_axis(np.sort(sizes, axis=0), place[np.newaxis], axis=0)[0]
     found = np.where(answers > 0, np.clip(found, _MIN_SIZE, _MAX_SIZE), 0.0)
-    often = answers > 1
-    if often.any():  # a single answer says little about a feature
-        found = np.minimum(found, np.where(answers == 1, found[often].max(), found))
+    often = answers > 2
+    if often.any():  # two answers cannot tell which one is wild: too small a size would exclude all later values
+        found = np.where((answers == 1) | (answers == 2), found[often].max(), found)
     return found, answers.astype(np.float64)
 
 
