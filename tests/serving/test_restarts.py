@@ -207,6 +207,10 @@ def test_feedback_is_refused_while_the_file_of_the_store_is_gone(tmp_path, monke
     status, problem, _ = client.get("/readyz")
     assert status == 503
     assert "deleted, renamed or replaced" in str(problem)
+    status, text, _ = client.get("/metrics")
+    assert status == 200
+    assert b"ranksvm_stored NaN" in text
+    assert b"ranksvm_dropped 0.0" in text
     if renamed:
         monkeypatch.setattr(type(running.service.keys), "__bool__", lambda keys: True)
         status, problem, _ = client.get("/readyz")  # it needs no key

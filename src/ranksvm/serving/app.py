@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
@@ -433,4 +434,9 @@ class _Meters:
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
     def _gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
-        Gauge(name, text, registry=self._registry).set_function(value)
+        def known() -> float:
+            with contextlib.suppress(StoreError):  # the other gauges and counters matter most while the store fails
+                return value()
+            return math.nan
+
+        Gauge(name, text, registry=self._registry).set_function(known)
