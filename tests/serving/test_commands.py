@@ -76,6 +76,7 @@ def test_a_new_model_by_its_learner(tmp_path, started):
         (["--n-features", 3, "--host", "0.0.0.0"], "make an API key first"),
         (["--n-features", 3, "--explore", "team-draft"], "needs a second model"),
         (["--n-features", 3, "--metric", "nothing"], "nothing"),
+        (["--n-features", 3, "--metric", "err@5"], "--metric err@5 needs the highest grade"),
         (["--n-features", 3, "--explore", "epsilon", "--epsilon", "nan"], "'nan' is not a number from 0 to 1"),
         (["--learner", "prank", "--n-features", 3], "needs --levels"),
         (["--n-features", 3, "--trusted-proxy", "proxy.internal"], "give an address such as 10.0.0.5"),

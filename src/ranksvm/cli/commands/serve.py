@@ -357,6 +357,7 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
     """The models of a new store, which take columns by position, and its settings."""
     from ranksvm.exceptions import OptionError
     from ranksvm.metrics import parse_metric
+    from ranksvm.metrics.definitions import ERR
     from ranksvm.serving.learning import CHAMPION, Settings
     from ranksvm.serving.models import by_position, feature_names
 
@@ -364,6 +365,9 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
         raise click.UsageError("--learner prank needs --levels, such as 0,1,2.")
     if options["explore"] == "team-draft" and options["challenger"] is None:
         raise click.UsageError("--explore team-draft needs a second model: give --challenger.")
+    metric = parse_metric(options["metric"])
+    if isinstance(metric, ERR):
+        raise OptionError(f"--metric {metric.name} needs the highest grade of all labels, which a service cannot know.")
     champion = _loaded(options["model"]) or make_learner(ctx, options)
     names = feature_names(champion, options["n_features"])
     models = {CHAMPION: champion}
@@ -371,7 +375,7 @@ def _beginning(ctx: click.Context, options: dict[str, Any]) -> "tuple[dict[str, 
         if feature_names(challenger, len(names)) != names:
             raise OptionError("the challenger has features of other names than the model.")
         models["challenger"] = challenger
-    settings = Settings(names, parse_metric(options["metric"]).name, options["refit_every"])
+    settings = Settings(names, metric.name, options["refit_every"])
     return {name: by_position(model) for name, model in models.items()}, settings
 
 
