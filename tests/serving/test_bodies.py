@@ -1,5 +1,6 @@
 """Odd bodies of requests: what is wrong and where, never an error of the service."""
 
+import http.client
 import json
 
 import numpy as np
@@ -104,6 +105,18 @@ def test_names_of_fields_may_be_ids_and_queries(client):
 def test_a_name_that_is_twice_in_an_activation_is_refused(client):
     status, problem, _ = client.post("/v1/models/1/activate", b'{"model": "champion", "model": "champion"}')
     assert (status, problem["detail"]) == (422, "the name 'model' is there twice in one object of the body.")
+
+
+def test_a_second_header_with_an_encoding_counts(client):
+    connection = http.client.HTTPConnection("127.0.0.1", client.port)
+    connection.putrequest("POST", "/v1/rank")
+    for name, value in (("Type", "application/octet-stream"), ("Length", "12"), ("Encoding", "identity")):
+        connection.putheader(f"Content-{name}", value)
+    connection.putheader("Content-Encoding", "gzip")
+    connection.endheaders(bytes(12))
+    answer = connection.getresponse()
+    assert (answer.status, b"'identity, gzip'" in answer.read()) == (415, True)
+    connection.close()
 
 
 def test_a_length_may_have_leading_zeros(client):

@@ -345,8 +345,8 @@ class _API:
             raise Problem(400, "malformed", "the body ended early: the connection was closed.") from None
         if size > most:
             raise too_large
-        encoding = request.headers.get("content-encoding", "identity")
-        if encoding.lower() != "identity":
+        encoding = ", ".join(request.headers.getlist("content-encoding"))
+        if encoding.lower() not in ("", "identity"):
             text = f"the body has the encoding {encoding!r}: send it as it is, without compression."
             raise Problem(415, "encoding", text, {"Accept-Encoding": "identity"})
         return b"".join(parts)
