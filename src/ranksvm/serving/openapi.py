@@ -34,7 +34,8 @@ _OF_FEEDBACK = {
     "labels": "Relevance by document id, or a list in the order of the request. Documents that the object does not "
     "list have no label: the models learn nothing from them, and no metric counts them.",
     "clicks": "Ids of the documents that were clicked on. Documents that are not listed were shown and not clicked on.",
-    "preferences": "Pairs of ids, the preferred document first. Nothing is learned from documents in no pair.",
+    "preferences": "Pairs of ids, the preferred document first, each pair once. Nothing is learned from documents in "
+    "no pair.",
     "at": "When it was observed, by the clock of the client: seconds since 1970-01-01 UTC, or ISO 8601 text. It is "
     "stored, but neither checked nor used to learn.",
 }
