@@ -51,6 +51,14 @@ def test_rows_are_sorted_by_impression_and_rank():
     np.testing.assert_array_equal(mixed.time, original)
 
 
+@pytest.mark.parametrize(("dtype", "largest"), [("int8", 100), ("int16", 20_000)])
+def test_ids_whose_differences_overflow_stay_different(dtype, largest):
+    ids = np.arange(-largest, largest + 1).astype(dtype)
+    log = ClickLog(ids, ids, np.ones(len(ids), dtype=int), np.zeros(len(ids), dtype=bool))
+    np.testing.assert_array_equal(log.query_ids[log.query], ids)
+    np.testing.assert_array_equal(log.document_ids[log.document], ids)
+
+
 def test_impressions_without_ids_begin_at_rank_one():
     _, query, document, rank, clicked = zip(*LISTS, strict=True)
     log = ClickLog(query, document, rank, clicked)

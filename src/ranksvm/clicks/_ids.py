@@ -56,10 +56,12 @@ def coded(name: str, values: Ids) -> Coded:
     if array.dtype.kind in "iu" and len(array):
         low, high = int(array.min()), int(array.max())
         if high - low <= 4 * len(array):  # a lookup table over the range is faster than sorting
+            # differences of 8-bit and 16-bit integers may overflow
+            above = array - low if array.dtype.itemsize == 8 else array.astype(np.int64) - low
             is_used = np.zeros(high - low + 1, dtype=bool)
-            is_used[array - low] = True
+            is_used[above] = True
             place = np.cumsum(is_used, dtype=np.int32) - 1
-            return Coded(place[array - low], np.flatnonzero(is_used).astype(array.dtype) + array.dtype.type(low))
+            return Coded(place[above], np.flatnonzero(is_used).astype(array.dtype) + array.dtype.type(low))
     if array.dtype.kind in "OTUV":
         return Encoder().encode(array)
     ids, codes = np.unique(array, return_inverse=True)
