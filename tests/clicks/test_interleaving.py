@@ -113,6 +113,15 @@ def test_credits_over_a_log(method):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_credits_of_some_impressions_ignore_the_rankers_of_others():
+    rankers = ["production", "production", "A", "B", "B", "A"]
+    log = ClickLog(["q"] * 6, [1, 2] * 3, [1, 2] * 3, [0, 1, 1, 0, 1, 0], ranker=rankers)
+    interleaved = log.impressions(np.array([False, True, True]))
+    assert interleaving_credits(interleaved).tolist() == [1.0, -1.0]
+    with pytest.raises(DataError, match="a document has the team 'production'"):
+        interleaving_credits(log)
+
+
 def test_the_better_ranker_wins():
     data = make_ranking(n_queries=20, n_docs=8, n_features=2, random_state=0)
     rng = np.random.default_rng(0)

@@ -301,7 +301,8 @@ def _sides(log: ClickLog, names: tuple[Any, Any]) -> np.ndarray:
     """1 for rows of team A, -1 for rows of team B."""
     if log.ranker is None:
         raise DataError("the log has no ranker, which names the team of each document.")
-    unknown = [name for name in log.ranker_names if name not in names]
+    used = [log.ranker_names[code] for code in np.unique(log.ranker)]
+    unknown = [name for name in used if name not in names]
     if unknown or len(set(names)) != 2:
         raise DataError(
             f"the teams are {names[0]!r} and {names[1]!r}, but a document has the team {(unknown or names)[0]!r}."
