@@ -155,6 +155,33 @@ def test_files(data, tmp_path, suffix):
     assert names[0] == names[1]
 
 
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_files_keep_ids_that_are_floats(tmp_path, suffix):
+    rows = RankingData(np.zeros((4, 1)), np.zeros(4), [1, 1, 2, 2], [1, 2, 1, 3])
+    log = ClickLog([2.0, 2.0, 1.0], [1.0, 3.0, 2.0], [1, 2, 1], [0, 1, 0])
+    for _ in range(2):
+        log.save(tmp_path / f"log{suffix}")
+        log = ClickLog.read(tmp_path / f"log{suffix}")
+        assert log.rows(rows).tolist() == [2, 3, 1]
+    ClickLog([2.5, 2.5, 1.0], [1.0, 3.0, 2.0], [1, 2, 1], [0, 1, 0]).save(tmp_path / f"log{suffix}")
+    log = ClickLog.read(tmp_path / f"log{suffix}")
+    assert log.query_ids[log.query].tolist() == [2.5, 2.5, 1.0]
+
+
+def test_ids_of_the_same_text_are_not_saved(tmp_path):
+    log = ClickLog(["q"] * 3, [1, "1", 2], [1, 2, 3], [0, 1, 0])
+    with pytest.raises(DataError, match="has the ids 1 and '1', which a file would not distinguish"):
+        log.save(tmp_path / "log.parquet")
+    assert not (tmp_path / "log.parquet").exists()
+
+
+def test_ids_of_files_that_are_nan_are_refused(tmp_path):
+    columns = {"query": [1.0, float("nan")], "document": [1, 2], "rank": [1, 1], "clicked": [0, 1]}
+    polars.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(DataError, match=r"column 'query' of .* has 1 missing values"):
+        ClickLog.read(tmp_path / "log.parquet")
+
+
 def test_a_file_in_blocks(data, tmp_path, monkeypatch):
     from ranksvm.clicks import log_file
 

@@ -107,9 +107,10 @@ class Encoder:
             for kind in (np.int64, np.uint64):  # hashes may not fit into int64
                 if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
                     return np.array(known, dtype=kind)
-        ids = np.array(known) if all(isinstance(value, str) for value in known) else np.empty(len(known), dtype=object)
-        if ids.dtype == object:
-            ids[:] = known
+        if any(all(isinstance(value, kind) for value in known) for kind in (str, float)):
+            return np.array(known)
+        ids = np.empty(len(known), dtype=object)
+        ids[:] = known
         return ids
 
 

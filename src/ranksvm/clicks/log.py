@@ -278,6 +278,8 @@ class ClickLog(Tabular):
 
         Raises
         ------
+        DataError
+            When two ids are the same text, such as 1 and "1".
         MissingDependencyError
             When pyarrow is not installed.
         """

@@ -148,10 +148,11 @@ class ClickLogFile:
         return known_columns(self._path, names, self._columns)
 
     def _values(self, pa: ModuleType, field: str, column: "pyarrow.Array") -> np.ndarray | Coded:
-        if column.null_count:
-            raise DataError(
-                f"column {field!r} of {self._path} has {column.null_count} missing values: fill or drop them."
-            )
+        missing = column.null_count
+        if field in _IDS and pa.types.is_floating(column.type):
+            missing = np.count_nonzero(np.isnan(column.to_numpy(zero_copy_only=False)))
+        if missing:
+            raise DataError(f"column {field!r} of {self._path} has {missing} missing values: fill or drop them.")
         if field not in _IDS:
             return column.to_numpy(zero_copy_only=False)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
@@ -205,10 +206,17 @@ def write_log(path: PathLike, log: ClickLog) -> None:
 
 
 def _id_column(pa: ModuleType, codes: np.ndarray, ids: np.ndarray) -> "pyarrow.Array":
-    """Ids of rows: integers unchanged; text as distinct strings with a code for each row."""
-    if ids.dtype.kind in "iu":
+    """Ids of rows: numbers unchanged; others as distinct strings with a code for each row."""
+    if ids.dtype.kind in "iuf":
         return pa.array(ids[codes])
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array([str(value) for value in ids.tolist()]))
+    texts: dict[str, object] = {}
+    for value in ids.tolist():
+        if texts.setdefault(str(value), value) is not value:
+            raise DataError(
+                f"the log has the ids {texts[str(value)]!r} and {value!r}, which a file would not distinguish: give "
+                "all ids as text, or all as numbers."
+            )
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(texts)))
 
 
 def _pyarrow() -> ModuleType:
