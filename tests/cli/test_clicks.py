@@ -170,6 +170,10 @@ def test_ranks_without_a_propensity_are_left_out(ranksvm, ranksvm_json, folder, 
     clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "some.json"]
     result = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm")
     assert "does not know the propensity of rank 5: only the first 4 ranks" in result.stderr
+    clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "top.json"]
+    shorter = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm")
+    assert "does not know the propensity of rank 5: only the first 4 ranks" in shorter.stderr
+    assert shorter.stdout == result.stdout
     PositionBias([np.nan, np.nan]).save(tmp_path / "none.json")
     clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "none.json"]
     refused = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm", code=2)

@@ -124,11 +124,11 @@ def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, Posi
     from ranksvm.clicks import ClickLog, PositionBias
 
     log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
-    if bias.identified:
-        return log, bias
-    known = next(place for place, value in enumerate(bias.propensity.tolist()) if value != value)  # NaN
+    known = next((place for place, value in enumerate(bias.propensity.tolist()) if value != value), bias.n_ranks)  # NaN
     if known == 0:
         raise click.UsageError(f"{options['bias']} does not know the propensity of any rank.")
+    if max(int(block.rank.max()) for block in log.blocks()) <= known:
+        return log, bias
     warn(
         f"{options['bias']} does not know the propensity of rank {known + 1}: only the first {known} ranks of the log "
         "are used. `ranksvm bias --curve power` estimates all ranks."
