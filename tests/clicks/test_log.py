@@ -110,6 +110,8 @@ def test_bad_columns():
         ClickLog(["a"], ["d"], [2], [0])
     with pytest.raises(OptionError, match="n_ranks"):
         log_of().top(0)
+    with pytest.raises(OptionError, match=r"n_ranks must be a whole number from 1, got 1\.5"):
+        log_of().top(1.5)
     with pytest.raises(DataError, match="no row of the log is left"):
         log_of().impressions(np.zeros(3, dtype=bool))
 

@@ -13,6 +13,13 @@ def data():
     return make_ranking(n_queries=6, n_docs=6, n_features=3, random_state=0)
 
 
+def test_ids_of_documents_of_several_types(data):
+    ids = np.array([row if row % 2 else str(row) for row in range(data.n_rows)], dtype=object)
+    log = simulate_clicks(data, data.X[:, 0], 50, random_state=0)
+    named = RankingData(data.X, data.y, data.qid, ids)
+    assert (simulate_clicks(named, data.X[:, 0], 50, random_state=0).rows(named) == log.rows(data)).all()
+
+
 def rates(log, data, n_ranks=6):
     """Click rate and impressions of each document at each rank."""
     rows = log.rows(data)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check_one_per_row
+from ranksvm._util.checks import check, check_one_per_row, count
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.types import DataFrame, PathLike
 from ranksvm.clicks._ids import Coded, Ids, coded, rows_of
@@ -14,7 +14,7 @@ from ranksvm.data import Queries
 from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.datasets.ranking_data import RankingData
-from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exceptions import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -318,9 +318,13 @@ class ClickLog(Tabular):
         -------
         ClickLog
             A log without the rows at lower ranks.
+
+        Raises
+        ------
+        OptionError
+            When ``n_ranks`` is not a whole number from 1.
         """
-        if n_ranks < 1:
-            raise OptionError(f"n_ranks must be at least 1, got {n_ranks!r}.")
+        check(n_ranks=count(n_ranks))
         return self._select(self.rank <= n_ranks, np.minimum(np.diff(self.pointers), n_ranks))
 
     def impressions(self, which: np.ndarray) -> "ClickLog":

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check, count, flag, not_negative, one_of
 from ranksvm._util.types import Features
-from ranksvm.clicks._ids import Coded
+from ranksvm.clicks._ids import Coded, coded
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data import Queries
 from ranksvm.data.numeric_column import numeric_column
@@ -345,16 +345,11 @@ def _log(
 ) -> ClickLog:
     has_document = rows >= 0
     sizes = has_document.sum(axis=1)
-    shown = rows[has_document]
-    if data.docid is None:
-        document = Coded(shown.astype(np.int32), np.arange(data.n_rows))
-    else:
-        ids, codes = np.unique(data.docid, return_inverse=True)
-        document = Coded(codes.reshape(-1).astype(np.int32)[shown], ids)
+    documents = coded("document", np.arange(data.n_rows) if data.docid is None else data.docid)
     rank = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)[has_document]
     return ClickLog(
         Coded(np.repeat(query, sizes).astype(np.int32), data.queries.ids),
-        document,
+        documents.take(rows[has_document]),
         rank,
         clicked[has_document],
         ranker=Coded(np.repeat(who, sizes).astype(np.int32), np.array([str(name) for name in names])),
