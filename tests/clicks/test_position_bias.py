@@ -1,5 +1,7 @@
 """Estimated propensities against those of the simulation, and what the data cannot tell."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -295,3 +297,22 @@ def test_a_power_curve_without_comparable_clicks():
     for options in ({"method": "em"}, {"trust": True}):
         with pytest.raises(OptionError, match="curve='power' is for"):
             position_bias(log, curve="power", **options)
+
+
+@pytest.mark.parametrize("options", [{}, {"curve": "power"}, {"trust": True}, {"method": "em"}])
+def test_samples_of_long_rankings_are_estimated_in_parts(data, rankers, monkeypatch, options):
+    module, sizes = sys.modules["ranksvm.clicks.position_bias"], []
+    log = simulate_clicks(data, rankers, 20_000, n_ranks=6, random_state=0)
+    whole = position_bias(log, n_bootstrap=25, **options)
+
+    def estimator(*arguments, make=module._estimator):
+        tables, diagnosis, estimate = make(*arguments)
+        return tables, diagnosis, lambda weights: sizes.append(len(weights)) or estimate(weights)
+
+    monkeypatch.setattr(module, "_estimator", estimator)
+    monkeypatch.setattr(module, "MAX_NUMBERS", 200)
+    found = position_bias(log, n_bootstrap=25, **options)
+    assert sizes == [1, 5, 5, 5, 5, 5]
+    for name in ("low", "high", "offset_low", "offset_high"):
+        if (values := getattr(whole, name)) is not None:
+            np.testing.assert_allclose(getattr(found, name), values, rtol=1e-9, atol=1e-12)

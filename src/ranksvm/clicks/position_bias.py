@@ -10,6 +10,7 @@ from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.log_file import Log
 from ranksvm.clicks.propensities import (
     FEW_CLICKS,
+    MAX_NUMBERS,
     ClickCounts,
     against,
     comparable,
@@ -150,7 +151,10 @@ def position_bias(
     samples = None
     if n_bootstrap:
         weights = rng.multinomial(tables, np.full(tables, 1.0 / tables), size=n_bootstrap).astype(np.float64)
-        samples = estimate(weights)
+        # a few samples at a time if rankings are long: each has a table with a number for each pair of ranks
+        n_parts = min(n_bootstrap, -(-n_bootstrap * counts.n_ranks**2 // MAX_NUMBERS))
+        sampled, offsets = zip(*map(estimate, np.array_split(weights, n_parts)), strict=True)
+        samples = np.concatenate(sampled), None if offset is None else np.concatenate(offsets)
     name = method if curve == "free" else f"{method}, power curve"
     return _result(found[0], None if offset is None else offset[0], samples, counts, name, confidence, diagnosis)
 

@@ -15,6 +15,7 @@ __all__ = [
     "ClickCounts",
     "Expectation",
     "FEW_CLICKS",
+    "MAX_NUMBERS",
     "against",
     "comparable",
     "connected",
@@ -34,7 +35,7 @@ FEW_CLICKS = 100
 
 # Maximum number of values in a table, 64 MB, which has one value for each group of queries and pair of ranks; and
 # maximum number of groups.
-_NUMBERS = 8_000_000
+MAX_NUMBERS = 8_000_000
 _MAX_GROUPS = 1_000
 _STEPS = 50
 _RIDGE = 1e-3
@@ -187,7 +188,7 @@ def harvested(counts: ClickCounts) -> np.ndarray:
     expectations of these two terms are p_k and p_l times the same number.
     """
     n_ranks = counts.n_ranks
-    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, _NUMBERS // n_ranks**2)))
+    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, MAX_NUMBERS // n_ranks**2)))
     item, size = counts.item, n_ranks * n_ranks
     found = np.zeros(n_groups * size)
     for offset in range(1, n_ranks):
@@ -207,7 +208,7 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks by group of queries, rank before randomization and rank shown."""
     n_base = int(counts.base_rank.max()) + 1
     size = n_base * counts.n_ranks
-    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, _NUMBERS // size)))
+    group, n_groups = groups_of(counts.query, min(_MAX_GROUPS, max(20, MAX_NUMBERS // size)))
     place = group * size + counts.base_rank * counts.n_ranks + counts.rank
     shape = n_groups, n_base, counts.n_ranks
     shown, clicks = (np.bincount(place, values, n_groups * size) for values in (counts.shown, counts.clicks))
