@@ -197,6 +197,21 @@ def test_a_file_in_blocks(data, tmp_path, monkeypatch):
         ClickLog.scan(tmp_path / "log.parquet", block_rows=0)
 
 
+@pytest.mark.parametrize("order", ["rank", "shuffled"])
+def test_blocks_need_the_rows_of_an_impression_together(data, tmp_path, order, monkeypatch):
+    from ranksvm.clicks import log_file
+
+    monkeypatch.setattr(log_file, "_BATCH", 37)
+    simulate_clicks(data, data.X[:, 0], 100, n_ranks=5, random_state=0).save(tmp_path / "log.parquet")
+    frame = pandas.read_parquet(tmp_path / "log.parquet")
+    frame = frame.sample(frac=1, random_state=0) if order == "shuffled" else frame.sort_values("rank", kind="stable")
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert ClickLog.read(tmp_path / "log.parquet").n_impressions == 100
+    assert len(list(ClickLog.scan(tmp_path / "log.parquet"))) == 1
+    with pytest.raises(DataError, match=r"log\.parquet is read in blocks, so the rows of an impression must be"):
+        list(ClickLog.scan(tmp_path / "log.parquet", block_rows=50))
+
+
 def test_headers_of_spreadsheets(tmp_path):
     rows = '\ufeff"query","document","rank","clicked"\r\na,x,1,0\r\na,y,2,1\r\n'
     (tmp_path / "log.csv").write_bytes(rows.encode())

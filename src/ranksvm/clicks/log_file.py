@@ -93,17 +93,30 @@ class ClickLogFile:
             When the file cannot be read, or a block is not a valid log.
         """
         rest: dict[str, Any] = {}
+        is_part = False
         for batch in self._batches():
             rest = _joined(rest, batch) if rest else batch
             n_rows = len(rest["rank"])
             if n_rows >= self._block_rows and (cut := _last_start(rest)):
-                yield ClickLog(**_rows(rest, slice(0, cut)))
+                is_part = True
+                yield self._block(_rows(rest, slice(0, cut)), is_part)
                 rest = _rows(rest, slice(cut, n_rows))
         if not rest:
             raise DataError(f"{self._path} has no rows: there is nothing to learn from.")
-        yield ClickLog(**rest)
+        yield self._block(rest, is_part)
 
     __iter__ = blocks
+
+    def _block(self, fields: dict[str, Any], is_part: bool) -> ClickLog:
+        try:
+            return ClickLog(**fields)
+        except DataError as error:
+            if not is_part or "impression" not in fields:
+                raise
+            raise DataError(
+                f"{error} {self._path} is read in blocks, so the rows of an impression must be next to each other: "
+                "sort them by impression."
+            ) from None
 
     def read(self) -> ClickLog:
         """The whole log in memory.
