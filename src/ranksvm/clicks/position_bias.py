@@ -66,7 +66,8 @@ def position_bias(
     - ``"swap"``: ranks were exchanged at random, and ``base_rank`` is the rank of a document before the exchange
       (as Joachims, Swaminathan & Schnabel, WSDM 2017, section 5, exchange rank 1 with rank k). The method is the same,
       but click rates are compared among documents with the same base rank, over all queries, instead of for each
-      document. So queries need not repeat. The choice of the exchanged ranks must not depend on the query.
+      document. So queries need not repeat. The choice of the exchanged ranks must not depend on the query or the
+      ranker: if ranks were exchanged in lists of one ranker only, keep only its impressions (``log.impressions``).
     - ``"em"``: expectation maximization of examination and relevance (Wang, Golbandi, Bendersky, Metzler & Najork,
       "Position bias estimation for unbiased learning to rank in personal search", WSDM 2018). With ``data``, relevance
       is a logistic regression on the features (regression EM; the paper uses boosted trees), and the estimate is only
