@@ -5,6 +5,9 @@ import gzip
 import numpy as np
 import pandas
 import polars
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from ranksvm import RankingData, make_ranking
@@ -321,6 +324,17 @@ def test_one_column_for_two_fields(tmp_path, suffix):
             read(path, query="q", document="q")
     with pytest.raises(DataError, match="column 'q' of the DataFrame is given for both query and document"):
         ClickLog.from_frame(frame, query="q", document="q")
+
+
+@pytest.mark.parametrize("name", ["clicked", "propensity"])
+def test_two_columns_of_the_same_name(tmp_path, name):
+    columns = [["a", "a"], ["x", "y"], [1, 2], [0, 1], [1.0, 1.0], [1, 0]]
+    table = pyarrow.table(columns, names=["query", "document", "rank", "clicked", "propensity", name])
+    pyarrow.parquet.write_table(table, tmp_path / "log.parquet")
+    pyarrow.csv.write_csv(table, tmp_path / "log.csv")
+    for path in (tmp_path / "log.parquet", tmp_path / "log.csv"):
+        with pytest.raises(DataError, match=f"has two columns '{name}': rename or drop one"):
+            ClickLog.read(path)
 
 
 def test_bad_files(tmp_path):

@@ -39,8 +39,8 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
     Raises
     ------
     DataError
-        When a required column, or one that the user named, is missing, or is given for two required fields, or a field
-        is unknown.
+        When a required column, or one that the user named, is missing, or is given for two required fields, or two
+        columns have the same name, or a field is unknown.
     """
     for field, name in renamed.items():
         if field not in _FIELDS:
@@ -58,6 +58,8 @@ def known_columns(source: str, names: list[str], renamed: Mapping[str, str]) -> 
             raise DataError(
                 f"column {found[field]!r} of {source} is given for both {field} and {same[0]}: name one for each."
             )
+    if twice := [name for name in found.values() if names.count(name) > 1]:
+        raise DataError(f"{source} has two columns {twice[0]!r}: rename or drop one of them.")
     return {field: name for field, name in found.items() if name in names}
 
 
