@@ -111,6 +111,8 @@ def test_bad_columns():
         ClickLog(["a"], ["d"], [1], [1], propensity=[0.0])
     with pytest.raises(DataError, match="begins at rank 2"):
         ClickLog(["a"], ["d"], [2], [0])
+    with pytest.raises(DataError, match=r"time must hold numbers, but row 0 .* are numbers or datetime64"):
+        log_of(time=["2026-03-01"] * len(LISTS))
     with pytest.raises(OptionError, match="n_ranks"):
         log_of().top(0)
     with pytest.raises(OptionError, match=r"n_ranks must be a whole number from 1, got 1\.5"):

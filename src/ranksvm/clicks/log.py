@@ -509,7 +509,12 @@ def _times(values: ArrayLike, n_rows: int) -> np.ndarray:
     """Times as float64, or unchanged if they are dates, times or durations of NumPy."""
     times = np.asarray(values)
     check_one_per_row("time", times, n_rows, "clicked")
-    return times if times.dtype.kind in "mM" else numeric_column("time", times)
+    if times.dtype.kind in "mM":
+        return times
+    try:
+        return numeric_column("time", times)
+    except DataError as error:
+        raise DataError(f"{error} Times are numbers or datetime64, and may be left out.") from None
 
 
 def _impressions(
