@@ -115,3 +115,12 @@ def test_what_is_refused(data, log, bias):
         fit_from_clicks(SOLARRanker(), data, log, bias, form="relevance")
     with pytest.raises(OptionError, match="give no pair_weighting"):
         fit_from_clicks(RankSVM(pair_weighting="gain_gap"), data, log, bias, form="relevance")
+
+
+def test_a_metric_that_is_undefined_for_every_c_is_an_error():
+    data = make_ranking(n_queries=12, n_docs=6, n_features=3, random_state=0)
+    log = simulate_clicks(data, data.X[:, 0], 3000, random_state=0)
+    # with offsets of 0.9, the clicks show no relevance
+    bias = PositionBias(np.ones(6), np.full(6, 0.9))
+    with pytest.raises(DataError, match="mean_relevant_rank of the held-out clicks is undefined for every C"):
+        fit_from_clicks(RankSVM(), data, log, bias, form="relevance", metric="mean_relevant_rank")

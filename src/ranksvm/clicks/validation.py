@@ -131,7 +131,8 @@ def fit_from_clicks(
     Raises
     ------
     DataError
-        When the log does not match the data or the propensities, or has clicks for fewer than 4 queries.
+        When the log does not match the data or the propensities, or has clicks for fewer than 4 queries, or the metric
+        of the held-out clicks is undefined for every C.
     OptionError
         When an option is unknown, ``Cs`` is empty or not positive, or the estimator has no C.
 
@@ -179,6 +180,11 @@ def fit_from_clicks(
 
     values = learner.grid(problem) if Cs is None else np.sort(c_values(Cs))
     estimates = [measured(C) for C in values.tolist()]
+    if np.isnan(_scores(estimates)).all():
+        name = next(iter(estimates[0].means))
+        raise DataError(
+            f"the {name} of the held-out clicks is undefined for every C: choose another metric, or a C of your own."
+        )
     for _ in range(_MAX_BEYOND if Cs is None else 0):
         if (beyond := _beyond(values, estimates)) is None:
             break
