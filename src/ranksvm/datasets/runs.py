@@ -4,6 +4,7 @@ import re
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -387,7 +388,8 @@ def without_spaces(word: str) -> str:
 def check_spellings(ids: Iterable[str], what: str) -> None:
     """Raise DataError if different ids are spelled alike in a file of TREC."""
     by_word: dict[str, str] = {}
-    for each in ids:
+    ids = list(ids)
+    for each in ids if _have_spaces(ids) else ():
         if (other := by_word.setdefault(without_spaces(each), each)) != each:
             raise DataError(
                 f"the {what} ids {other!r} and {each!r} would both become {without_spaces(each)!r}, because files of "
@@ -421,19 +423,25 @@ def places_by_ids(ids: Iterable[Ids]) -> dict[Ids, int]:
     """
     # a dict, because sorting a million ids would take longer than everything else
     places = {each: place for place, each in enumerate(ids)}
-    for each, place in list(places.items()):
-        places.setdefault(_spelled(each), place)
+    if _have_spaces(chain.from_iterable(places)):
+        for each, place in list(places.items()):
+            places.setdefault(_spelled(each), place)
     return places
 
 
 def places_of(places: Mapping[Ids, int], ids: Iterable[Ids], n_ids: int) -> np.ndarray:
     """The position of each id, as it is or as it is spelled in files of TREC; -1 if it has none."""
-    found = (places[each] if each in places else places.get(_spelled(each), -1) for each in ids)
+    found = (place if (place := places.get(each, -1)) >= 0 else places.get(_spelled(each), -1) for each in ids)
     return np.fromiter(found, dtype=np.int64, count=n_ids)
 
 
 def _spelled(ids: Ids) -> Ids:
-    return tuple(map(without_spaces, ids)) if any(map(_SPACE.search, ids)) else ids
+    return tuple(map(without_spaces, ids))
+
+
+def _have_spaces(ids: Iterable[str]) -> bool:
+    # one search of all ids takes much less time than a search of each
+    return _SPACE.search("".join(ids)) is not None
 
 
 def _place_by_ids(qid: np.ndarray, docid: np.ndarray) -> dict[Ids, int]:
