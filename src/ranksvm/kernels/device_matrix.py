@@ -77,18 +77,7 @@ class DeviceKernelMatrix(MeasuredProducts):
             self.stored = StoredArray(device, self._kept)
 
     def product(self, b: np.ndarray) -> np.ndarray:
-        """``Q b``.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            The product, summed in float64.
-        """
+        """``Q b``: see `KernelMatrix.product`."""
         self.n_products += 1
         n, run = self.n_rows, self._run
         if not n:
@@ -104,18 +93,7 @@ class DeviceKernelMatrix(MeasuredProducts):
         return run.device.copy_out(self._out)
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """Some columns of Q, the values that `product` uses.
-
-        Parameters
-        ----------
-        positions : ndarray of int, shape (n_positions,)
-            The columns.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_positions)
-            ``Q[:, positions]``.
-        """
+        """Some columns of Q: see `KernelMatrix.columns`."""
         positions, n, device = np.asarray(positions), self.n_rows, self._run.device
         out = np.empty((n, len(positions)))
         for place in np.flatnonzero(positions < self._n_kept):
@@ -173,18 +151,7 @@ class DeviceLinearMatrix(LinearKernelMatrix):
         self._b, self._w = (device.empty((max(1, size),), np.float64) for size in (n, n_features))
 
     def product(self, b: np.ndarray) -> np.ndarray:
-        """``Q b``.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            The product, summed in float64.
-        """
+        """``Q b``: see `KernelMatrix.product`."""
         self.n_products += 1
         n, n_features = self._X.shape
         if not n:

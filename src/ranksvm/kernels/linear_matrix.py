@@ -58,18 +58,7 @@ class LinearKernelMatrix:
         self._tiles = Tiles(KernelValues(kernel_named("linear"), X), np.dtype(np.float64), WIDTH)
 
     def product(self, b: np.ndarray) -> np.ndarray:
-        """``Q b``.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            The product, summed in float64.
-        """
+        """``Q b``: see `KernelMatrix.product`."""
         self.n_products += 1
         b = np.ascontiguousarray(b, dtype=np.float64)
         ranges = even_ranges(0, self.n_rows, self._n_threads)
@@ -86,18 +75,7 @@ class LinearKernelMatrix:
         return out
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """Some columns of Q.
-
-        Parameters
-        ----------
-        positions : ndarray of int, shape (n_positions,)
-            The columns.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_positions)
-            ``Q[:, positions]``.
-        """
+        """Some columns of Q: see `KernelMatrix.columns`."""
         positions = np.asarray(positions)
         out = np.empty((self.n_rows, len(positions)))
         self._tiles.columns(positions, np.arange(len(positions)), 0, self.n_rows, out, self._n_threads)

@@ -60,10 +60,32 @@ class KernelMatrix(Protocol):
     def largest(self) -> float: ...
 
     def product(self, b: np.ndarray) -> np.ndarray:
-        """``Q b``, of shape (n_rows,), summed in float64."""
+        """``Q b``.
+
+        Parameters
+        ----------
+        b : ndarray of float64, shape (n_rows,)
+            The vector.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows,)
+            The product, summed in float64.
+        """
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """``Q[:, positions]`` in float64, the values that `product` uses."""
+        """Some columns of Q, the values that `product` uses.
+
+        Parameters
+        ----------
+        positions : ndarray of int, shape (n_positions,)
+            The columns.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_rows, n_positions)
+            ``Q[:, positions]``.
+        """
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """``Q[positions][:, positions]`` for ascending positions; only the lower triangle need be filled in."""
@@ -97,17 +119,8 @@ class PackedKernelMatrix(MeasuredProducts):
 
     Attributes
     ----------
-    n_rows : int
-        Number of rows of Q.
-    n_products : int
-        Number of products so far.
     product_bytes : int
         Bytes of Q that one product reads from memory.
-    rounding : float
-        Approximate error of Q due to rounding, in the spectral norm: ``eps * largest * sqrt(n_rows / 3)``, if errors of
-        up to half a unit in the last place of the largest value are uniform and independent.
-    largest : float
-        Largest value of Q: it is on the diagonal.
 
     Raises
     ------
@@ -128,18 +141,7 @@ class PackedKernelMatrix(MeasuredProducts):
         self._tiles.parallel(self._store, self._kept_tasks, n_threads)
 
     def product(self, b: np.ndarray) -> np.ndarray:
-        """``Q b``.
-
-        Parameters
-        ----------
-        b : ndarray of float64, shape (n_rows,)
-            The vector.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows,)
-            The product, summed in float64.
-        """
+        """``Q b``: see `KernelMatrix.product`."""
         self.n_products += 1
         b = np.ascontiguousarray(b, dtype=np.float64)
         sums = np.zeros((max(len(self._made_tasks), len(self._kept_tasks)), self.n_rows))
@@ -164,18 +166,7 @@ class PackedKernelMatrix(MeasuredProducts):
         return sums.sum(axis=0)
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
-        """Some columns of Q, the values that `product` uses.
-
-        Parameters
-        ----------
-        positions : ndarray of int, shape (n_positions,)
-            The columns.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_rows, n_positions)
-            ``Q[:, positions]``.
-        """
+        """Some columns of Q: see `KernelMatrix.columns`."""
         positions = np.asarray(positions)
         out = np.empty((self.n_rows, len(positions)))
         kept_rows = min(self._n_kept * HEIGHT, self.n_rows)
