@@ -289,7 +289,7 @@ def read_rows(
     part : str
         Name of the file in error messages.
     columns : Columns or None
-        The features of a model, with which those of the file are matched; None: all features of the file.
+        The features of a model: the rows get these features. None: all features of the file.
     missing : bool
         Whether values may be missing.
     only_features : bool

@@ -140,7 +140,7 @@ def float32_function(request: Request, engine: str) -> Additive:
     if lost:
         request.notes.append(
             f"{lost} {'level was' if lost == 1 else 'levels were'} lost: float32, which {engine} compares, does not "
-            "tell their values from those of other levels."
+            "tell their values from values of other levels."
         )
     function = replace(function, tables=tables)
     request.test = replace(request.test, scores=function(request.test.X))

@@ -173,7 +173,7 @@ def weights_section(subject: Subject) -> Section:
 
 def _why_no_intervals(subject: Subject) -> str:
     if not isinstance(subject.ranker, RankSVM | RankSVMCV):
-        return f"Only weights of a RankSVM have intervals, not those of a {type(subject.ranker).__name__}."
+        return f"Only weights of a RankSVM have intervals, not weights of a {type(subject.ranker).__name__}."
     if subject.why_no_intervals:
         return f"There are no intervals of weights: {subject.why_no_intervals}"
     return "Intervals of weights need the training data (train; --train), which were not given."

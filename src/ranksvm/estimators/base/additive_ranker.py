@@ -98,8 +98,8 @@ class AdditiveRanker(Ranker):
     def feature_importances_(self) -> np.ndarray:
         """Share of each feature in the spread of the scores; ndarray of float64, shape (n_features,).
 
-        The spread of a feature is that of its values in `shapes`: their standard deviation over the training rows. Half
-        of the spread of each interaction is added to each of its two features. `feature_importance` measures the spread
+        The spread of a feature is the standard deviation, over the training rows, of its values in `shapes`. Half of
+        the spread of each interaction is added to each of its two features. `feature_importance` measures the spread
         within queries of any data.
         """
         shapes, cells = self._described()

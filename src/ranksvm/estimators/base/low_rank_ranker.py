@@ -86,8 +86,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When lengths differ, or the data differ from those of ``fit``, as far as this can be seen from the queries
-            and labels: some changes in the order of rows go unnoticed.
+            When lengths differ, or queries or labels show that these are not the training data. Some changes in the
+            order of rows go unnoticed.
         """
         X, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         return DualCoef(pairs, queries, labels, self._alpha(X, queries))
@@ -126,8 +126,8 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When lengths differ, or the data differ from those of ``fit``, as far as this can be seen from the queries
-            and labels: some changes in the order of rows go unnoticed.
+            When lengths differ, or queries or labels show that these are not the training data. Some changes in the
+            order of rows go unnoticed.
         """
         _, queries, labels, pairs = self._data_of_fit(X, y, qid, group)
         entries = self._entries(queries)

@@ -387,7 +387,7 @@ class Ranker:
         return X
 
     def _split_qid(self, X: MatrixLike, qid: ArrayLike | None) -> tuple[MatrixLike, ArrayLike | None]:
-        """X without columns of query ids, and the ids: ``qid`` itself, the column that it names, or that of `fit`."""
+        """X without columns of query ids, and the ids: ``qid``, the column that it names, or the column of `fit`."""
         X, ids, _ = frames.split_qid(X, self._qid_column_of(X) if qid is None else qid)
         return self._without_qid_column(X), ids
 
