@@ -97,7 +97,7 @@ def bound_server(
 
 
 def _as_peers(networks: tuple[str, ...]) -> tuple[str, ...]:
-    """The networks, and those of IPv4 also as a socket of IPv6 names their addresses, such as ::ffff:10.0.0.5."""
+    """The networks, and IPv4 networks also in the form that an IPv6 socket gives its peers, such as ::ffff:10.0.0.5."""
     of_ipv4 = [network for network in map(ipaddress.ip_network, networks) if network.version == 4]
     mapped = [f"::ffff:{network.network_address}/{96 + network.prefixlen}" for network in of_ipv4]
     return (*networks, *mapped)
