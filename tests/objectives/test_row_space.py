@@ -39,6 +39,12 @@ def test_the_inverse_is_that_of_the_whole_hessian(loss, n_queries, sparse, C):
     np.testing.assert_allclose(objective.inverse(point)(r), expected, atol=off * np.abs(r).max())
     diagonal = 1.0 + C * objective.term.curvature_diagonal(point.at)
     np.testing.assert_allclose(objective.preconditioner(point)(r), r / diagonal)
+    # it stays until C changes
+    np.testing.assert_allclose(objective.preconditioner(objective.evaluate(3.0 * w))(r), r / diagonal)
+    objective.reweight(2.0 * C)
+    point = objective.evaluate(3.0 * w)
+    diagonal = 1.0 + 2.0 * C * objective.term.curvature_diagonal(point.at)
+    np.testing.assert_allclose(objective.preconditioner(point)(r), r / diagonal)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -3,7 +3,9 @@
 import threading
 from typing import Any, TypeVar
 
-from ranksvm.solvers.monitor import Monitor, SolverResult, Status
+import numpy as np
+
+from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status
 from ranksvm.solvers.protocol import DualObjective
 
 __all__ = ["dual_ascent"]
@@ -14,6 +16,11 @@ D = TypeVar("D")
 # certificate costs half an epoch.
 EPOCH_SHARE = 0.1
 EPOCHS = 20
+# After this part of ``max_epochs``, the method stops once it is not expected to meet ``tol``: if the gap falls as fast
+# as in the second half of the epochs so far, it does not reach ``tol`` even in SLACK times the number of epochs left.
+# (The gap may fall faster later: in a problem that took 205 epochs, the relative gap was 1 after 56, 0.7 after 84, and
+# 0.06 after 126.)
+FORECAST, SLACK = 0.2, 2.0
 
 
 def dual_ascent(
@@ -45,7 +52,8 @@ def dual_ascent(
     max_iter : int
         Largest number of iterations.
     max_epochs : float
-        No iteration begins after this number of epochs.
+        No iteration begins after this number of epochs. The method stops earlier if it is not expected to meet ``tol``
+        by then.
     interrupted : threading.Event, optional
         Stops the run at the next certificate when set.
     label : str or None
@@ -59,10 +67,21 @@ def dual_ascent(
     monitor: Monitor[Any] = Monitor(objective, tol, max_iter, interrupted, label, descends=False)  # type: ignore[arg-type]  # no steps
     point = start
     while (status := monitor.record(point)) is None:
-        if monitor.n_evaluations >= max_epochs:
+        if monitor.n_evaluations >= max_epochs or _too_slow(monitor.history, tol, max_epochs):
             status = Status.MAX_ITERATIONS
             break
         epochs = min(EPOCHS, 1 + int(EPOCH_SHARE * monitor.n_evaluations))
         objective.ascend(point, epochs)
         monitor.n_evaluations += epochs
     return monitor.result(point, status)
+
+
+def _too_slow(history: History, tol: float, max_epochs: float) -> bool:
+    """Whether ``tol`` is not expected to be met within ``max_epochs``."""
+    epochs = np.array(history.evaluations)
+    if not FORECAST * max_epochs <= epochs[-1]:
+        return False
+    earlier = int(np.searchsorted(epochs, epochs[-1] / 2, side="right")) - 1
+    now, before = (history.duality_gap[place] / history.objective[place] for place in (-1, earlier))
+    log_reduction = np.log(before / now) * SLACK * (max_epochs - epochs[-1]) / (epochs[-1] - epochs[earlier])
+    return bool(log_reduction < np.log(now / tol))
