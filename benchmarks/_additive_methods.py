@@ -27,7 +27,7 @@ SEED = 0
 ROUNDS, PATIENCE = 5000, 100
 # EBM: number of bags, and the share of the queries that each bag holds out for early stopping.
 BAGS, HELD_OUT = 8, 0.15
-PAIR_WEIGHTINGS = ("uniform", "gain_gap")
+PAIR_WEIGHTINGS = ("uniform", "gain_gap", "per_query")
 
 
 class Fitted(NamedTuple):
