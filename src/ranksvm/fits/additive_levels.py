@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from ranksvm._util.lazy import cached_property
+from ranksvm._util.text import feature_label
 from ranksvm._util.types import Features
 from ranksvm.additive import AdditiveFunction, AdditiveTerms, TrainingShares, codes_of
 from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
@@ -108,7 +109,8 @@ def categorical_and_signs(
     categorical = feature_numbers("categorical", listed, n_features, feature_names)
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if signs is not None and (wrong := [j for j in categorical if signs[j]]):
-        raise OptionError(f"monotone has a sign for feature {wrong[0]}, which is a category: these have no order.")
+        label = feature_label(wrong[0], feature_names)
+        raise OptionError(f"monotone has a sign for feature {label}, which is a category: these have no order.")
     return categorical, signs
 
 
@@ -327,14 +329,15 @@ class AnyAdditiveProblem(Generic[Problem]):
         names, n = self.levels.feature_names, self.terms.n_features
         found = [tuple(sorted(feature_numbers("interactions", list(pair), n, names))) for pair in listed]
         for pair in found:
+            first, second = (feature_label(number, names) for number in pair)
             if pair[0] == pair[1]:
-                raise OptionError(f"interactions has a pair of feature {pair[0]} with itself.")
+                raise OptionError(f"interactions has a pair of feature {first} with itself.")
             if found.count(pair) > 1:
-                raise OptionError(f"interactions has the pair {pair} twice.")
+                raise OptionError(f"interactions has the pair of {first} and {second} twice.")
             if signs is not None and signs[pair[0]] * signs[pair[1]] < 0:
                 raise OptionError(
-                    f"interactions has the pair {pair}, whose features have opposite signs in monotone: no function "
-                    "of both is allowed."
+                    f"interactions has the pair of {first} and {second}, whose signs in monotone are opposite: no "
+                    "function of both is allowed."
                 )
         return np.array(found, dtype=np.int64).reshape(-1, 2)
 
