@@ -53,6 +53,13 @@ def test_codes_are_the_levels_of_the_definition(max_bins, dtype, monkeypatch):
         assert np.array_equal(one, other)
 
 
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 2.0, 1.0])])
+def test_the_mean_of_a_feature_has_the_type_of_x(weights):
+    X = np.array([[1e6], [1e6 + 1.0], [1e6 + 1.0]], dtype=np.float32)
+    _, statistics = described_features(X, 8, sample_weight=weights)
+    assert np.float32(statistics.mean[0]) == statistics.mean[0]
+
+
 def test_a_feature_with_few_values_has_a_level_for_each():
     bins = feature_bins(columns(), 32)
     assert bins[1].cuts.tolist() == [0.5]

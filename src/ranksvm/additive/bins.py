@@ -152,7 +152,8 @@ class FeatureStatistics(NamedTuple):
     Attributes
     ----------
     mean : ndarray of float64, shape (n_features,)
-        Mean of each feature without missing values; 0 for a feature without values.
+        Mean of each feature without missing values, rounded to the type of X, in which it replaces missing values; 0
+        for a feature without values.
     ranges : ndarray of float64, shape (n_features, 2)
         The smallest and the largest value.
     level_means : list of ndarray of float64, each of shape (n_levels,)
@@ -261,7 +262,8 @@ def described_sample(
         """The levels of a feature, and its mean at each level, from its ascending values and the places of its cuts."""
         if len(values):
             whole = np.zeros(1, dtype=np.int64)
-            mean[j] = (_totals(values, counted, whole) / _sums(counted, whole, len(values)))[0]
+            total = _totals(values, counted, whole)[0]
+            mean[j] = values.dtype.type(total / _sums(counted, whole, len(values))[0])
             ranges[j] = values[0], values[-1]
         if j in categorical:
             starts, counts = _distinct(values, counted)
