@@ -15,6 +15,12 @@ def test_labels_of_levels():
     assert level_labels(FeatureBins(np.empty(0), False, np.array([3.0, 7.0]))) == ["other", "3", "7"]
 
 
+def test_categories_named_as_other_levels_are_in_quotes():
+    bins = FeatureBins(np.empty(0), True, np.array([0.0, 1.0, 2.0]))
+    labels = level_labels(bins, ["missing", "other", "red"])
+    assert labels == ["other", "'missing'", "'other'", "red", "missing"]
+
+
 def test_labels_have_enough_digits_to_differ():
     labels = level_labels(FeatureBins(np.array([1000000.0, 1000000.25])))
     assert labels == ["below 1000000", "1000000 to 1000000.2", "from 1000000.2"]

@@ -205,11 +205,12 @@ def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]
     Returns
     -------
     list of str
-        A label for each level: an interval, a category, "other" or "missing".
+        A label for each level: an interval, a category, "other" or "missing". A category with one of these two names
+        is in quotes.
     """
     if bins.categories is not None:
         digits = _digits_of_categories(bins.categories)
-        named = (f"{value:.{digits}g}" if texts is None else texts[int(value)] for value in bins.categories)
+        named = (f"{value:.{digits}g}" if texts is None else _quoted(texts[int(value)]) for value in bins.categories)
         labels = ["other", *named]
     elif not bins.n_steps:
         labels = ["all"]
@@ -218,6 +219,11 @@ def level_labels(bins: FeatureBins, texts: list[str] | None = None) -> list[str]
         between = [f"{low} to {high}" for low, high in pairwise(cuts)]
         labels = [f"below {cuts[0]}", *between, f"from {cuts[-1]}"]
     return [*labels, "missing"] if bins.missing else labels
+
+
+def _quoted(text: str) -> str:
+    """The label of a category: its text, in quotes if another level has this name."""
+    return repr(text) if text in ("other", "missing") else text
 
 
 def _digits_of_categories(categories: np.ndarray) -> int:
