@@ -30,6 +30,14 @@ def test_a_choosing_estimator_keeps_its_choice(data):
     assert (low <= high).all()
 
 
+def test_the_order_of_weighted_rows_does_not_matter(data):
+    random = np.random.default_rng(0)
+    weight, order = random.exponential(size=data.n_rows), random.permutation(data.n_rows)
+    model = AdditiveRankSVM(C=0.1, max_bins=8).fit(data.X, data.y, qid=data.qid, sample_weight=weight)
+    shuffled = data.X[order], data.y[order], data.qid[order]
+    assert len(shape_bands(model, *shuffled, sample_weight=weight[order], n_refits=2).values) == 3
+
+
 def test_what_is_refused(data):
     model = AdditiveRankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
     with pytest.raises(OptionError, match="needs an AdditiveRankSVM"):
@@ -40,3 +48,5 @@ def test_what_is_refused(data):
         shape_bands(model, data.X, data.y)
     with pytest.raises(DataError, match="other levels"):
         shape_bands(model, data.X[:120], data.y[:120], data.qid[:120], n_refits=2)
+    with pytest.raises(DataError, match="other levels"):  # each level has the same share of the rows as before
+        shape_bands(model, 2.0 * data.X, data.y, data.qid)
