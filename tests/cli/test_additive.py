@@ -66,6 +66,18 @@ def test_info_lists_the_curves_that_spread_scores_most(ranksvm, ranksvm_json, fo
     assert "spread" in shown
 
 
+def test_info_names_the_interactions(ranksvm, ranksvm_json, folder):
+    ranksvm(
+        "train", folder / "train.txt", *ADDITIVE, "-C", 0.1, "--interactions", "1:3,2:5", "-o", folder / "pairs.rsvm"
+    )
+    curves = ranksvm_json("info", folder / "pairs.rsvm")["curves"]
+    functions = {each["feature"]: each["spread"] for each in curves if each["column"] is None}
+    first, second = package.load(folder / "pairs.rsvm").interaction_shapes()
+    assert functions == {"f1 x f3": first.spread, "f2 x f5": second.spread}
+    assert sum(each["share"] for each in curves) == pytest.approx(1.0)
+    assert "f1 x f3" in ranksvm("info", folder / "pairs.rsvm").output
+
+
 def test_other_models_are_not_additive(ranksvm_json, model):
     assert ranksvm_json("info", model)["additive"] is None
 

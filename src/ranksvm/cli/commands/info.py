@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm._util.text import feature_label, weight_columns
+from ranksvm._util.text import feature_label, feature_labels, weight_columns
 from ranksvm.cli.features import names_in
 from ranksvm.cli.files import is_model, read, read_judgments, read_rankings, trec_kind
 from ranksvm.cli.online_run import OnlineRun
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=15,
     show_default=True,
-    help="Largest weights of a model to list, or curves of an additive one.",
+    help="Largest weights of a model to list, or curves and interactions of an additive one.",
 )
 @qrels_option
 @reading_options
@@ -221,20 +221,20 @@ def _weights(
 
 
 def _curves(ranker: "AdditiveRanker", names: Sequence[str] | None, n_curves: int | None) -> list[dict[str, Any]]:
-    """The features of an additive model whose curves vary most, largest first (all if ``n_curves`` is None)."""
+    """The curves and interactions that vary most, largest first (all if ``n_curves`` is None)."""
     import numpy as np
 
-    spreads = np.array([shape.spread for shape in ranker.shapes()])
+    labels = feature_labels(ranker.n_features_in_, names)
+    terms: list[dict[str, Any]] = [
+        *({"feature": label, "column": j, "name": None if names is None else label} for j, label in enumerate(labels)),
+        *({"feature": f"{labels[a]} x {labels[b]}", "column": None, "name": None} for a, b in ranker.interactions_),
+    ]
+    of_pairs = [cells.spread for cells in ranker.interaction_shapes()]
+    spreads = np.array([*(shape.spread for shape in ranker.shapes()), *of_pairs])
     total = float(spreads.sum())
     return [
-        {
-            "feature": feature_label(int(j), names),
-            "column": int(j),
-            "name": None if names is None else str(names[j]),
-            "spread": float(spreads[j]),
-            "share": float(spreads[j] / total) if total else 0.0,
-        }
-        for j in np.argsort(-spreads, kind="stable")[:n_curves]
+        terms[k] | {"spread": float(spreads[k]), "share": float(spreads[k] / total) if total else 0.0}
+        for k in np.argsort(-spreads, kind="stable")[:n_curves]
     ]
 
 
