@@ -44,7 +44,7 @@ def write(request: Request) -> bytes:
         raise OptionError("a feature is called 'score', like the column of scores of the view: rename it (names=...).")
     by_query = request.query_scaling is not None
     lines = [
-        f'-- A {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
+        f'-- {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
         f"-- Install: psql DATABASE -1 -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
         f"{request.file}",
         _null_remark(request),

@@ -46,7 +46,7 @@ def write(request: Request) -> bytes:
 
 def _head(request: Request, features: dict[int, str]) -> list[str]:
     lines = [
-        f"# A {request.scoring.model} as a rank profile of Vespa, written by ranksvm.",
+        f"# {request.scoring.model} as a rank profile of Vespa, written by ranksvm.",
         f"# Install: put this file into the application package, as schemas/{request.store}/{request.name}.profile:",
         "#   vespa deploy      or, in the folder of the application package,",
         "#   zip -r - . | curl -H 'Content-Type: application/zip' --data-binary @- "
