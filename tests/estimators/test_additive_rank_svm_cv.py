@@ -68,6 +68,30 @@ def test_missing_values_and_listed_interactions_in_folds():
     assert np.isfinite(search.predict(X)).all()
 
 
+@pytest.mark.parametrize("interactions", [1, [(2, 3)], [(2, 3), (0, 4)], []])
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_bounds_are_for_the_chosen_c(interactions, loss):
+    X, y, qid = curved()
+    options = {"interactions": interactions, "loss": loss, "tol": 1e-7}
+    search = AdditiveRankSVMCV(Cs=[0.01, 0.1], step_weights=[1.0], **options)
+    # all scores are equal, so that the smallest C is chosen, not the middle one
+    search.fit(X, y, qid=qid, eval_set=[(X, np.zeros(len(X)))], eval_qid=[qid])
+    assert search.C_ == 0.01
+    one = AdditiveRankSVM(C=search.C_, **options).fit(X, y, qid=qid)
+    assert search.interactions_.tolist() == one.interactions_.tolist()
+    np.testing.assert_allclose(search.candidate_bounds_, one.candidate_bounds_, rtol=1e-2)
+    np.testing.assert_allclose(search.interaction_bounds_, one.interaction_bounds_, rtol=1e-2, atol=1e-6)
+
+
+def test_bounds_if_no_interaction_is_chosen():
+    X, y, qid = curved()
+    search = AdditiveRankSVMCV(Cs=[0.01], step_weights=[1.0], interactions=[0, 1])
+    search.fit(X, y, qid=qid, eval_set=[(X, np.zeros(len(X)))], eval_qid=[qid])
+    assert search.n_interactions_ == 0
+    assert (search.candidate_bounds_ == search.interaction_bounds_).all()
+    assert not search.interaction_table()["chosen"].any()
+
+
 def test_a_value_that_is_missing_in_one_test_part_only():
     X, y, qid = curved()
     kind = np.random.default_rng(0).integers(0, 3, len(y))

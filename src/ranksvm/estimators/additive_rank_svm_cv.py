@@ -76,7 +76,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     interactions : int, "auto", list of int or list of pair, default 0
         As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. For each step weight, the model
         without interactions is fitted for the middle value of ``Cs``. A number n then means the n pairs of features
-        with the largest bounds at this solution (``candidate_bounds_``), for every C.
+        with the largest bounds at this solution, for every C.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
     device : str, default "cpu"
@@ -260,10 +260,14 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         self.step_weight_ = float(problem.terms.step_weight)
         self.n_interactions_ = len(problem.terms.pairs)
         self.candidate_bounds_ = self.interaction_bounds_ = None
+        if is_integer(self.interactions) and self.interactions == 0:
+            return
+        problem.objective.reweight(self.C_)
+        self.candidate_bounds_ = self.interaction_bounds_ = problem.interaction_bounds(w, self.width_)
         if self.n_interactions_:
-            problem.objective.reweight(self.C_)
-            self.interaction_bounds_ = problem.interaction_bounds(w, self.width_)
-            self.candidate_bounds_ = problem.levels.bounds.get(self.step_weight_, self.interaction_bounds_)
+            without = problem.with_pairs(np.empty((0, 2), dtype=np.int64))
+            result = without.solve(self.C_, w[: without.terms.n_variables])
+            self.candidate_bounds_ = without.interaction_bounds(result.w, result.width)
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
         self.step_weights_ = np.array([each.step_weight for each in settings], dtype=np.float64)
