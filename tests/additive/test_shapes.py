@@ -26,6 +26,8 @@ def test_labels_have_enough_digits_to_differ():
     assert labels == ["below 1000000", "1000000 to 1000000.2", "from 1000000.2"]
     ids = FeatureBins(np.empty(0), False, np.array([5.0, 100000001.0, 100000002.0]))
     assert level_labels(ids) == ["other", "5", "100000001", "100000002"]
+    long_ids = FeatureBins(np.empty(0), False, np.array([1000000000000001.0, 1000000000000002.0]))
+    assert level_labels(long_ids) == ["other", "1000000000000001", "1000000000000002"]
     shape = Shape(0, "id", ids, 0.0, np.zeros(4), 5.0, 100000002.0, np.zeros(4), np.full(4, 0.25))
     assert repr(shape).splitlines()[4].split()[:4] == ["2", "100000001", "100000001", "100000001"]
 

@@ -228,7 +228,7 @@ def _quoted(text: str) -> str:
 
 def _digits_of_categories(categories: np.ndarray) -> int:
     """The number of significant digits of categories that are numbers; whole numbers, such as ids, have all of them."""
-    return digits_apart(categories, 15 if np.array_equal(categories, np.round(categories)) else 6)
+    return digits_apart(categories, 16 if np.array_equal(categories, np.round(categories)) else 6)
 
 
 def term_labels(function: AdditiveFunction, names: Sequence[Any] | None) -> list[str]:
