@@ -46,7 +46,10 @@ def test_what_is_refused(data):
         shape_bands(model, data.X, data.y, data.qid, level=2.0)
     with pytest.raises(DataError, match="one query"):
         shape_bands(model, data.X, data.y)
-    with pytest.raises(DataError, match="other levels"):
+    with pytest.raises(DataError, match="pairs, but the model was fitted to"):
         shape_bands(model, data.X[:120], data.y[:120], data.qid[:120], n_refits=2)
+    listed = AdditiveRankSVM(C=0.1).fit(data.X, pairs=[[0, 1], [3, 2]])
+    with pytest.raises(DataError, match="fitted without pairs and event"):
+        shape_bands(listed, data.X, data.y, data.qid, n_refits=2)
     with pytest.raises(DataError, match="other levels"):  # each level has the same share of the rows as before
         shape_bands(model, 2.0 * data.X, data.y, data.qid)

@@ -80,7 +80,8 @@ def shape_bands(
     Parameters
     ----------
     model : AdditiveRankSVM or AdditiveRankSVMCV
-        A fitted model. It is not changed.
+        A fitted model. It is not changed. Its training data must be labels without ``propensity``, ``pairs`` and
+        ``event``.
     X, y : array-like
         Its training data.
     qid, group : array-like (or for qid str), optional
@@ -135,6 +136,11 @@ def shape_bands(
         weights = random.standard_exponential(queries.n_queries)[queries.numbers()]
         refit.fit(X, y, qid=queries.numbers(), sample_weight=sample_weight, query_weight=given * weights)
         found = refit.shapes()
+        if refit.n_pairs_ != model.n_pairs_:
+            raise DataError(
+                f"these labels give {refit.n_pairs_} pairs, but the model was fitted to {model.n_pairs_}: bands need "
+                "the training data of a model that was fitted without pairs and event."
+            )
         if any(not _same_levels(one, other) for one, other in zip(found, shapes, strict=True)):
             raise DataError("these are not the data that the model was fitted to: their values have other levels.")
         curves.append([each.curve()[1] for each in found])
