@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ranksvm.additive import AdditiveTerms, codes_of, feature_bins, interactions, level_shares
+from ranksvm.additive import AdditiveTerms, FeatureBins, codes_of, feature_bins, interactions, level_shares
 from ranksvm.additive.columns import variable_support
 from ranksvm.additive.interactions import (
     all_pairs,
@@ -60,6 +60,8 @@ def test_signs_of_the_increments():
     assert pair_signs(bins, bins, 1, 0).tolist() == [[1, 1], [1, 1]]
     assert pair_signs(bins, bins, 0, -1).tolist() == [[-1, -1], [-1, -1]]
     assert pair_signs(bins, bins, 1, -1) is None
+    no_steps = FeatureBins(np.empty(0), missing=True)
+    assert pair_signs(no_steps, bins, 1, -1) is None  # as for a listed pair, whose levels are not known yet
 
 
 def test_the_largest_bounds_are_chosen():

@@ -223,7 +223,7 @@ def pair_signs(first_bins: FeatureBins, second_bins: FeatureBins, first: int, se
     ndarray of int64, shape (first_bins.n_levels - 1, second_bins.n_levels - 1), or None
         The signs; None if there is no such function.
     """
-    if first * second < 0 and first_bins.n_steps and second_bins.n_steps:
+    if first * second < 0:
         return None
     rows = np.where(np.arange(first_bins.n_levels - 1) < first_bins.n_steps, first, 0)[:, None]
     columns = np.where(np.arange(second_bins.n_levels - 1) < second_bins.n_steps, second, 0)[None, :]
