@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.exceptions import NotFittedError
 
 import ranksvm
 from ranksvm import AdditiveRankSVM, Preferences, RankSVM, make_ranking
@@ -388,3 +389,8 @@ def test_a_path_does_not_choose_interactions():
         AdditiveRankSVM(interactions=2).path(X, y, qid=qid)
     with pytest.raises(OptionError, match="Cs"):
         AdditiveRankSVM().path(X, y, qid=qid, Cs=[-1.0])
+
+
+def test_a_model_before_its_fit_has_no_importances():
+    with pytest.raises(NotFittedError):
+        AdditiveRankSVM().feature_importance(np.ones((2, 3)))

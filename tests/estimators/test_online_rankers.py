@@ -299,6 +299,12 @@ def test_options_are_checked_before_anything_is_learnt(ranker, options, data):
     assert learnt(model) == before
 
 
+@pytest.mark.parametrize("levels", ["all", 3, [0, float("nan")], [[0], [1, 2]]])
+def test_levels_that_are_no_list_of_numbers_are_refused(levels, data):
+    with pytest.raises(OptionError, match="levels must be None or a list of finite numbers"):
+        PRanker(levels).fit(data.X, data.y, qid=data.qid)
+
+
 @pytest.mark.parametrize(
     ("ranker", "options"),
     [

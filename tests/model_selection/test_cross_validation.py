@@ -247,6 +247,22 @@ def test_labels_without_queries_are_refused(data, cv):
         ranksvm.cross_validate(RankSVM(), X, y, cv=cv)
 
 
+@pytest.mark.parametrize(
+    ("cv", "error", "message"),
+    [
+        ([3], OptionError, r"split 0 of cv must be a pair \(train, test\) of rows, got 3"),
+        ({"train": [0], "test": [1]}, OptionError, "split 0 of cv must be a pair .* got 'train'"),
+        ([([0], [1, 120])], DataError, "cv must hold rows of X as numbers from 0 to 119"),
+        ([([-1], [0])], DataError, "cv must hold rows of X"),
+        ([([0.0], [1.0])], DataError, "cv must hold rows of X"),
+    ],
+)
+def test_what_is_no_split_of_the_rows_is_refused(data, cv, error, message):
+    X, y, qid = data
+    with pytest.raises(error, match=message):
+        ranksvm.cross_validate(RankSVM(), X, y, qid=qid, cv=cv)
+
+
 def test_an_estimator_that_takes_no_queries_is_refused(data):
     X, y, qid = data
     with pytest.raises(OptionError, match=r"Ridge.fit takes neither qid nor group.*metrics.evaluate"):

@@ -48,6 +48,23 @@ def test_the_defaults_of_the_estimator_are_valid(model):
                 checks.check_parameters(model, {each.name: "absent"})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("warm_start", "False"), ("keep_on_interrupt", 1), ("verbose", "no"), ("verbose", -1), ("random_state", -1)],
+)
+@pytest.mark.parametrize("model", ESTIMATORS)
+def test_invalid_values_are_refused_by_name(model, name, value):
+    data = ranksvm.make_ranking(n_queries=4, n_docs=4, n_features=2, random_state=0)
+    ranker = ESTIMATORS[model]()
+    if name in ranker.get_params():
+        with pytest.raises(OptionError, match=f"^{name} must be .*{value!r}"):
+            ranker.set_params(**{name: value}).fit(data.X, data.y, qid=data.qid)
+
+
+def test_verbose_may_be_a_bool():
+    checks.check_parameters("linear", {"verbose": True})
+
+
 def test_the_names_are_those_of_the_library():
     assert names_of("kernel", "kernel") == (*KERNELS, "precomputed")
     assert names_of("kernel", "landmarks") == tuple(LANDMARK_METHODS)

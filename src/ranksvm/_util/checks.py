@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 import numpy as np
 
 from ranksvm._util.memory import MEMORY, memory_bytes
-from ranksvm._util.parameters import Constraint, Count, Flag, NotNegative, OneOf, Positive, Range, parameters_of
+from ranksvm._util.parameters import (
+    Constraint,
+    Count,
+    Flag,
+    NotNegative,
+    OneOf,
+    Positive,
+    Range,
+    Verbosity,
+    parameters_of,
+)
 from ranksvm._util.types import ArrayLike, CSRMatrix, Features, SparseMatrix
 from ranksvm.exceptions import DataError, OptionError
 
@@ -185,6 +195,8 @@ def _error(value: Any, constraint: Constraint | None) -> str | None:
             return None if inside else f"must be an integer from {minimum} to {maximum}, got {value!r}"
         case Flag():
             return flag(value)
+        case Verbosity():
+            return None if flag(value) is None else count(value, 0)
         case OneOf(names, none, callables):
             if (none and value is None) or (callables and callable(value)):
                 return None

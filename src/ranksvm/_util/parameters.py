@@ -19,6 +19,7 @@ __all__ = [
     "Parameter",
     "Positive",
     "Range",
+    "Verbosity",
     "names_in",
     "option_names",
     "parameters_of",
@@ -30,6 +31,7 @@ LOW_RANK = ("factorized", "regularized")
 _LINEAR = ("linear", "additive")
 _PAIRWISE = (*_LINEAR, "kernel")
 _BATCH = (*_PAIRWISE, *LOW_RANK)
+_ONLINE = ("online", "solar", "committee")
 
 
 class Positive(NamedTuple):
@@ -63,6 +65,10 @@ class Flag(NamedTuple):
     """True or False."""
 
 
+class Verbosity(NamedTuple):
+    """A whole number from 0, or True or False."""
+
+
 class OneOf(NamedTuple):
     """One of some names; or None, or a callable, if these are allowed."""
 
@@ -71,7 +77,7 @@ class OneOf(NamedTuple):
     callables: bool = False
 
 
-Constraint = Positive | NotNegative | Count | Range | Flag | OneOf
+Constraint = Positive | NotNegative | Count | Range | Flag | Verbosity | OneOf
 
 
 class Parameter(NamedTuple):
@@ -469,11 +475,15 @@ PARAMETERS = (
     ),
     Parameter("device", _PAIRWISE),
     Parameter("n_jobs", _BATCH),
-    Parameter("keep_on_interrupt", _BATCH),
+    Parameter("warm_start", _BATCH, Flag(), command=False),
+    Parameter("keep_on_interrupt", _BATCH, Flag()),
+    Parameter("verbose", (*_BATCH, *_ONLINE), Verbosity(), command=False),
     # -- online rankers
-    Parameter("n_passes", ("online", "solar", "committee"), Count()),
+    Parameter("order", ("solar",), Range(1, 2)),
+    Parameter("n_passes", _ONLINE, Count()),
+    Parameter("random_state", _ONLINE),
     Parameter("average", ("online", "solar"), Flag()),
-    Parameter("shuffle_pairs", ("online", "solar", "committee"), Flag()),
+    Parameter("shuffle_pairs", _ONLINE, Flag()),
     Parameter("n_experts", ("committee",), Count()),
     Parameter("gamma", ("solar",), Positive()),
     Parameter("covariance", ("solar",), OneOf(("full", "diagonal"))),

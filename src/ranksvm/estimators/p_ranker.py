@@ -10,7 +10,7 @@ from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.estimators.base.arguments import MetricsLike
 from ranksvm.estimators.base.online_ranker import OnlineRanker, OnlineRows
-from ranksvm.exceptions import DataError, ModelFileError
+from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.training_set import TrainingArguments
 from ranksvm.model_files.registry import storable
 from ranksvm.model_files.schema import Array, Schema
@@ -25,8 +25,8 @@ class PRanker(OnlineRanker):
     """PRank: a score for each document, and thresholds that separate the levels of relevance.
 
     The predicted level of a document is the number of thresholds at or below its score ``w'x``. If it is wrong, every
-    threshold on the wrong side of the score moves by 1 toward the correct side, and for each of these thresholds w
-    moves by x so that the score moves in the opposite direction.
+    threshold that is on the wrong side of the score, or equal to it, moves by 1 toward the correct side, and for each
+    of these thresholds w moves by x so that the score moves in the opposite direction.
 
     Parameters
     ----------
@@ -141,7 +141,10 @@ class PRanker(OnlineRanker):
 
     def _given_levels(self) -> np.ndarray:
         assert self.levels is not None
-        return np.unique(numeric_column("levels", self.levels))
+        try:
+            return np.unique(numeric_column("levels", self.levels))
+        except DataError:
+            raise OptionError(f"levels must be None or a list of finite numbers, got {self.levels!r}.") from None
 
     def _state_matches_params(self) -> dict[str, bool]:
         same = self.levels is None or np.array_equal(self._given_levels(), self.levels_)

@@ -227,11 +227,6 @@ class SOLARRanker(OnlineRanker):
         covariance: np.ndarray = lower + np.tril(lower, -1).T
         return covariance
 
-    def _check_options(self) -> None:
-        if self.order not in (1, 2) or isinstance(self.order, bool):
-            raise OptionError(f"order must be 1 or 2, got {self.order!r}.")
-        super()._check_options()
-
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if not hasattr(self, "fitted_params_"):

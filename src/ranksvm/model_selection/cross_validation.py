@@ -472,7 +472,7 @@ def query_splits(
     if hasattr(cv, "split") and not isinstance(cv, str):
         found = list(cv.split(X, y, groups=number))
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        found = [(_row_numbers(train, len(number)), _row_numbers(test, len(number))) for train, test in cv]
+        found = [_split(place, split, len(number)) for place, split in enumerate(cv)]
     elif is_integer(cv):
         found = list(QueryKFold(cv).split(X, groups=number))
     else:
@@ -492,10 +492,19 @@ def query_splits(
     return found
 
 
+def _split(place: int, split: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The row numbers of both parts of a split that the user gave."""
+    if not isinstance(split, Iterable) or isinstance(split, str) or len(parts := list(split)) != 2:
+        raise OptionError(f"split {place} of cv must be a pair (train, test) of rows, got {split!r}.")
+    return _row_numbers(parts[0], n_rows), _row_numbers(parts[1], n_rows)
+
+
 def _row_numbers(part: ArrayLike, n_rows: int) -> np.ndarray:
     """Row numbers, from row numbers or from a mask of the rows."""
     rows = np.asarray(part)
     if rows.dtype != bool:
+        if rows.ndim != 1 or (rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n_rows)):
+            raise DataError(f"cv must hold rows of X as numbers from 0 to {n_rows - 1}, or masks of the rows.")
         return rows
     if rows.size != n_rows:
         raise DataError(f"a mask in cv has {rows.size} values instead of {n_rows}.")

@@ -239,7 +239,8 @@ class AdditiveRanker(Ranker):
         ranksvm.analysis.feature_importance : The same for a Pipeline that ends with a ranker.
         """
         X, ids = self._split_qid(X, qid)
-        parts = np.hstack(self._function().contributions(self._host_features(X)))
+        rows = self._host_features(X)
+        parts = np.hstack(self._function().contributions(rows))
         queries = Queries.from_qid(ids, len(parts))
         spread: np.ndarray = np.sqrt(within_query_variance(parts, queries, effective_n_jobs(self.n_jobs)))
         return spread

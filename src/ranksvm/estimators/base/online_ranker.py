@@ -443,7 +443,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
 
     def _check_options(self) -> None:
         """Refuse invalid hyper-parameters."""
-        checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind))
+        checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind), random_state=checks.seed)
 
     def _state_matches_params(self) -> dict[str, bool]:
         """Hyper-parameters that determine the form of the state -> whether the current state has that form."""
