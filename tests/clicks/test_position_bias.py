@@ -196,6 +196,7 @@ def test_bad_options(data, rankers):
         ({"method": "em", "trust": True}, "trust=True needs"),
         ({"data": data}, "data is for method 'em'"),
         ({"trust": 1}, "trust must be True or False"),
+        ({"random_state": "x"}, "random_state must be None, a whole number from 0 or a numpy.random.Generator"),
     ]:
         with pytest.raises(OptionError, match=message):
             position_bias(log, **options)
@@ -214,6 +215,20 @@ def test_given_propensities(tmp_path):
     np.testing.assert_allclose(bias.clip_bias, [0, 0, 0, 0.25 / 0.3 - 1])
     with pytest.raises(DataError, match=r"shows rank 5, but propensities are known for 4 ranks.*log.top\(4\)"):
         bias.at([5])
+    for ranks in ([1.5], [0], ["a"]):
+        with pytest.raises(DataError, match="ranks are the whole numbers 1, 2, 3"):
+            bias.at(ranks)
+    with pytest.raises(DataError, match="shows rank 5"):
+        bias.offset_at([5])
+    assert bias.at([]).shape == (0,)
+    with pytest.raises(DataError, match="propensity must hold one number for each rank, got 'x'"):
+        PositionBias("x")
+    with pytest.raises(OptionError, match="clip must be between 0 and 1"):
+        PositionBias([1.0], clip=3.0)
+    assert PositionBias([1.0, 0.1]).clipped(np.float32(0.5)).at([2]) == 0.5
+    for ranks, clicks, message in [([1, 2], [1], "rank has 2 entries"), ([1], [3], "clicked is 3 in row 0")]:
+        with pytest.raises(DataError, match=message):
+            bias.relevance(ranks, clicks)
     trusted = PositionBias([1.0, 0.5], offset=[0.1, 0.2])
     np.testing.assert_allclose(trusted.relevance([1, 2, 2], [1, 1, 0]), [0.9, 1.6, -0.4])
 

@@ -166,7 +166,10 @@ def test_thresholds(data):
         ({"model": "dbn"}, "model must be one of"),
         ({"swap": "all"}, "swap must be one of"),
         ({"noise": 1.0}, "noise must be below 1"),
-        ({"eta": 1.0, "drift": -2.0}, "not negative"),
+        ({"eta": 1.0, "drift": -2.0}, r"eta \+ drift must be a finite number from 0"),
+        ({"drift": "fast"}, "drift = 'fast'"),
+        ({"relevance": "high"}, "relevance must be None or a number"),
+        ({"random_state": -1}, "random_state must be"),
         ({"n_ranks": 0}, "n_ranks must be"),
     ],
 )
@@ -180,5 +183,7 @@ def test_bad_data(data):
         simulate_clicks(data, [1.0, 2.0, 3.0], 10)
     with pytest.raises(DataError, match="no document is relevant"):
         attractiveness(data, relevance=99)
+    with pytest.raises(OptionError, match="noise must be below 1"):
+        attractiveness(data, noise=1.0)
     with pytest.raises(DataError, match="query_popularity must hold 6"):
         simulate_clicks(data, data.X[:, 0], 10, query_popularity=[1.0])

@@ -104,6 +104,7 @@ def test_blocks_differ(monkeypatch):
         ({"density": 0}, "density must be above 0 and at most 1"),
         ({"noise": -1}, "noise must be 0 or more"),
         ({"dtype": int}, "dtype must be"),
+        ({"random_state": "seed"}, "random_state must be None, a whole number from 0"),
     ],
 )
 def test_bad_options(options, message):
@@ -172,6 +173,7 @@ def test_stream_seeds():
         ({"n_docs": 0}, "n_docs"),
         ({"noise": -1}, "noise must be 0 or more"),
         ({"n_levels": 0}, "n_levels"),
+        ({"random_state": -1}, "random_state must be None, a whole number from 0"),
     ],
 )
 def test_bad_options_of_streams(options, message):

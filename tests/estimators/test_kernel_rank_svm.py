@@ -325,7 +325,7 @@ def test_eval_sets_rank_and_score(data):
         ({"approximation": "nystroem", "kernel": "precomputed"}, "kernel='precomputed' has none: leave it at None"),
         ({"n_components": 0}, "n_components must be a whole number from 1"),
         ({"landmarks": "grid"}, "landmarks must be one of 'uniform', 'kmeans\\+\\+', 'leverage', got 'grid'"),
-        ({"random_state": "seed"}, "random_state must be None, a whole number or a numpy.random.RandomState"),
+        ({"random_state": "seed"}, "random_state must be None, a whole number from 0 .* or a numpy.random.RandomState"),
         ({"memory_limit": "lots"}, "memory_limit must be None, a positive number of bytes, or text such as '4GB'"),
         ({"memory_limit": 0}, "memory_limit must be None"),
         ({"kernel_dtype": "float16"}, "kernel_dtype must be one of 'float32', 'float64'"),

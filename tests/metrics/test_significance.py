@@ -111,6 +111,9 @@ def test_refused():
         metrics.compare(a, b, "ndcg@10", confidence=95)
     with pytest.raises(OptionError, match="n_permutations must be a whole number from 1"):
         metrics.compare(a, b, "ndcg@10", n_permutations=0)
+    a, b = two_evaluations(60)
+    with pytest.raises(OptionError, match="random_state must be"):
+        metrics.compare(a, b, "ndcg@10", random_state="x")
 
 
 def several(n_queries, noise, seed=0, names=("ndcg@10", "pairwise_accuracy")):

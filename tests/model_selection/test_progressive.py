@@ -196,6 +196,7 @@ def test_results_as_plain_values(data):
     ("arguments", "options", "error", "message"),
     [
         (("data",), {"n_orders": 0}, OptionError, "n_orders must be None or a positive integer, got 0"),
+        (("data",), {"random_state": "x"}, OptionError, "random_state must be"),
         (("data",), {"metrics": "best"}, OptionError, "unknown metric 'best'"),
         (("data",), {"qid": [1]}, OptionError, "a RankingData has its own labels"),
         (([],), {"n_orders": 2}, OptionError, "an iterable has only one order"),

@@ -97,6 +97,14 @@ def test_bad_options(make, message):
 
 
 @pytest.mark.parametrize(
+    "splitter", [QueryKFold(2, shuffle=True, random_state="x"), QueryShuffleSplit(random_state=-1)]
+)
+def test_bad_seeds(splitter):
+    with pytest.raises(OptionError, match="random_state must be None, a whole number from 0"):
+        next(splitter.split(np.ones((4, 1)), qid=[1, 2, 3, 4]))
+
+
+@pytest.mark.parametrize(
     ("cv", "ids", "message"),
     [
         (QueryKFold(3), [1, 1, 2], "n_splits is 3 but there are only 2 queries"),

@@ -95,7 +95,7 @@ PathLike = str | os.PathLike[str]
 # How to divide rows: a number of folds, a splitter, or the rows of each training and test part.
 Splits = int | Splitter | Iterable[tuple[ArrayLike, ArrayLike]]
 # A seed or a generator of random numbers, as in scikit-learn.
-RandomState = int | np.random.Generator | np.random.RandomState | None
+RandomState = int | np.random.RandomState | None
 # Bytes, or text such as "2GB"; None: no limit was chosen.
 MemoryLimit = int | str | None
 # An object of a JSON document.

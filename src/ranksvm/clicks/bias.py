@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.atomic_files import atomic_write
+from ranksvm._util.checks import check_one_per_row, is_number
 from ranksvm._util.tables import Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm._util.types import PathLike
+from ranksvm.data.clicks import clicked_flags
 from ranksvm.data.numeric_column import numeric_column
 from ranksvm.exceptions import DataError, OptionError
 
@@ -62,7 +64,9 @@ class PositionBias(Tabular):
     Raises
     ------
     DataError
-        When a propensity is not in (0, 1].
+        When a propensity is not in (0, 1], or there is not one offset for each rank.
+    OptionError
+        When ``clip`` is not in [0, 1].
 
     Examples
     --------
@@ -86,7 +90,7 @@ class PositionBias(Tabular):
     def __post_init__(self) -> None:
         for field in ("propensity", "offset", "low", "high", "offset_low", "offset_high"):
             if (values := getattr(self, field)) is not None:
-                object.__setattr__(self, field, np.asarray(values, dtype=np.float64))
+                object.__setattr__(self, field, _numbers(field, values))
         p = self.propensity
         if p.ndim != 1 or len(p) == 0:
             raise DataError(f"propensity must hold one number for each rank, got shape {p.shape}.")
@@ -99,6 +103,7 @@ class PositionBias(Tabular):
             )
         if self.offset is not None and self.offset.shape != p.shape:
             raise DataError(f"there are {len(p)} propensities but {self.offset.size} offsets: one of each for a rank.")
+        self._check_clip(self.clip)
 
     @classmethod
     def power(cls, n_ranks: int, eta: float = 1.0) -> "PositionBias":
@@ -145,9 +150,13 @@ class PositionBias(Tabular):
         -------
         PositionBias
             A copy with this limit.
+
+        Raises
+        ------
+        OptionError
+            When ``clip`` is not in [0, 1].
         """
-        if not (isinstance(clip, int | float) and 0.0 <= clip <= 1.0):
-            raise OptionError(f"clip must be between 0 and 1, got {clip!r}.")
+        self._check_clip(clip)
         return dataclasses.replace(self, clip=float(clip))
 
     def at(self, rank: ArrayLike) -> np.ndarray:
@@ -166,7 +175,7 @@ class PositionBias(Tabular):
         Raises
         ------
         DataError
-            When the propensity of a rank is not known.
+            When a rank is not a whole number from 1, or its propensity is not known.
         """
         return np.maximum(self._of(rank, self.propensity), self.clip)
 
@@ -186,9 +195,9 @@ class PositionBias(Tabular):
         Raises
         ------
         DataError
-            When the propensity of a rank is not known.
+            When a rank is not a whole number from 1, or its offset is not known.
         """
-        return np.zeros(np.shape(rank)) if self.offset is None else self._of(rank, self.offset)
+        return self._of(rank, np.zeros(self.n_ranks) if self.offset is None else self.offset)
 
     def relevance(self, rank: ArrayLike, clicked: ArrayLike) -> np.ndarray:
         """Estimate of the relevance of each row from its click: ``(click - offset) / propensity``.
@@ -206,18 +215,31 @@ class PositionBias(Tabular):
         -------
         ndarray of float64
             The estimates.
+
+        Raises
+        ------
+        DataError
+            When lengths differ, a click is not True or False, or the propensity of a rank is not known.
         """
-        return (np.asarray(clicked, dtype=np.float64) - self.offset_at(rank)) / self.at(rank)
+        flags = clicked_flags(clicked)
+        check_one_per_row("rank", rank, len(flags), "clicked")
+        return (flags - self.offset_at(rank)) / self.at(rank)
+
+    @staticmethod
+    def _check_clip(clip: float) -> None:
+        if not is_number(clip) or not 0.0 <= clip <= 1.0:
+            raise OptionError(f"clip must be between 0 and 1, got {clip!r}.")
 
     def _of(self, rank: ArrayLike, values: np.ndarray) -> np.ndarray:
         rank = np.asarray(rank)
-        if rank.size and (rank.max() > self.n_ranks or rank.min() < 1):
-            lowest = int(rank.max())
+        if rank.size and (rank.dtype.kind not in "iu" or rank.min() < 1):
+            raise DataError("ranks are the whole numbers 1, 2, 3, ...")
+        if rank.size and rank.max() > self.n_ranks:
             raise DataError(
-                f"the log shows rank {lowest}, but propensities are known for {self.n_ranks} ranks: keep the "
+                f"the log shows rank {rank.max()}, but propensities are known for {self.n_ranks} ranks: keep the "
                 f"first ones, log.top({self.n_ranks})."
             )
-        found = values[rank - 1]
+        found = values[rank.astype(np.intp) - 1]
         if np.isnan(found).any():
             place = int(rank.reshape(-1)[np.isnan(found).reshape(-1).argmax()])
             why = f" {self.diagnosis[0]}" if self.diagnosis else ""
@@ -330,3 +352,11 @@ class PositionBias(Tabular):
 
 # Propensities of ranks, "log" for the propensities in the log, or None for no propensities.
 Bias = PositionBias | Literal["log"] | None
+
+
+def _numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """Numbers as float64, possibly NaN."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must hold one number for each rank, got {values!r}.") from None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, count, one_of
+from ranksvm._util.checks import check, count, generator_of, one_of
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data.clicks import clicked_flags
@@ -160,7 +160,7 @@ def interleave(
             raise DataError(f"ranking {name} has document {twice!r} twice.")
     if not lists["A"] and not lists["B"]:
         raise DataError("both rankings are empty: there is nothing to interleave.")
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     draw = {"team_draft": _team_draft, "balanced": _balanced, "probabilistic": _probabilistic}[method]
     documents, team = draw(lists, length, rng)
     rank_a, rank_b = (
@@ -365,7 +365,8 @@ class InterleavingTest(Tabular):
     mean : float
         Mean credit: above 0 if users prefer A.
     interval : tuple of float
-        Its confidence interval, valid if the number of impressions was fixed beforehand.
+        Its confidence interval, valid if the number of impressions was fixed beforehand; NaN for one impression, as is
+        ``p_value``.
     p_value : float
         Two-sided p-value of "neither is preferred" (t-test), valid if the number of impressions was fixed beforehand.
     sequence : tuple of float

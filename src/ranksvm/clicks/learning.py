@@ -72,8 +72,8 @@ def click_pairs(
         Propensities of the ranks; ``"log"``: propensities of the log's rows. None: every click weighs 1 (naive).
     rule : {"shown", "shown_all", "skip_above"}, default "shown"
         Documents of the same impression to which a clicked document is preferred: all without a click (``"shown"``),
-        all others (``"shown_all"``), or all above it without a click (``"skip_above"``, which needs no propensities;
-        see `pairs_from_clicks`).
+        all others (``"shown_all"``), or all above it without a click (``"skip_above"``, which takes no ``bias``; see
+        `pairs_from_clicks`).
     normalize : bool, default True
         Whether weights are divided by their mean, the self-normalized form (Swaminathan & Joachims, NeurIPS 2015). For
         one log this only changes the scale of C. But it makes C independent of the number of clicks, and of a constant
@@ -91,7 +91,7 @@ def click_pairs(
     DataError
         When the log does not match the data or the propensities, or ``bias`` has offsets (trust bias: use `relevance`).
     OptionError
-        When an option is unknown.
+        When an option is unknown, or ``rule="skip_above"`` gets a ``bias``.
 
     Examples
     --------

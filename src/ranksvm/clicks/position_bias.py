@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.checks import check, count, flag, one_of
+from ranksvm._util.checks import check, count, flag, generator_of, one_of
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.log_file import Log
 from ranksvm.clicks.propensities import (
@@ -146,7 +146,7 @@ def position_bias(
         raise OptionError(f"data is for method 'em'; method={method!r} does not use features.")
     counts = ClickCounts.of(log, n_ranks)
     _check_identifiable(counts, method)
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     tables, diagnosis, estimate = _estimator(counts, method, curve, trust, log, data)
     found, offset = estimate(np.ones((1, tables)))
     samples = None

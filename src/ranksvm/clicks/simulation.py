@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, count, flag, not_negative, one_of
+from ranksvm._util.checks import check, count, flag, generator_of, is_number, not_negative, one_of
 from ranksvm._util.types import Features
 from ranksvm.clicks._ids import Coded, coded
 from ranksvm.clicks.log import ClickLog
@@ -129,11 +129,11 @@ def simulate_clicks(
         swap=one_of(swap, _SWAPS),
         propensities=flag(propensities),
         eta=not_negative(eta),
-        noise=not_negative(noise),
+        noise=_noise_error(noise),
     )
-    if not noise < 1 or eta + drift < 0:
-        raise OptionError(f"noise must be below 1, and eta + drift not negative: got {noise!r}, {eta + drift!r}.")
-    rng = np.random.default_rng(random_state)
+    if not is_number(drift) or not 0.0 <= eta + drift < np.inf:
+        raise OptionError(f"eta + drift must be a finite number from 0, got eta = {eta!r} and drift = {drift!r}.")
+    rng = generator_of(random_state)
     queries = data.queries
     rankers = ranker if isinstance(ranker, Mapping) else {"ranker": ranker}
     if not rankers:
@@ -171,7 +171,7 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     data : RankingData
         Labeled documents.
     noise : float, default 0.1
-        Attractiveness of a document that is not relevant.
+        Attractiveness, in [0, 1), of a document that is not relevant.
     relevance : float, optional
         Smallest label of relevant documents; None: relevance is graded by the labels, as in `simulate_clicks`.
 
@@ -184,6 +184,8 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     ------
     DataError
         When no label is above 0 (or none reaches ``relevance``).
+    OptionError
+        When ``noise`` or ``relevance`` is invalid.
 
     Examples
     --------
@@ -193,7 +195,10 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     [0.1, 0.4, 1.0]
     """
     y = numeric_column("y", data.y)
+    check(noise=_noise_error(noise))
     if relevance is not None:
+        if not is_number(relevance):
+            raise OptionError(f"relevance must be None or a number, got {relevance!r}.")
         gain = (y >= relevance).astype(np.float64)
     else:
         y, top = np.maximum(y, 0.0), max(float(y.max()), np.nextafter(0.0, 1.0))
@@ -202,6 +207,11 @@ def attractiveness(data: RankingData, noise: float = 0.1, relevance: float | Non
     if not gain.any():
         raise DataError("no document is relevant, so that every click would be noise: the data need labels above 0.")
     return noise + (1.0 - noise) * gain
+
+
+def _noise_error(noise: float) -> str | None:
+    """The error message for a probability of noise; None if it is valid."""
+    return not_negative(noise) or (f"must be below 1, got {noise!r}" if noise >= 1 else None)
 
 
 def _scores(data: RankingData, ranker: RankerOrScores) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, one_of
+from ranksvm._util.checks import check, generator_of, one_of
 from ranksvm._util.pipeline_steps import knowing_all_data
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.bias import Bias
@@ -169,7 +169,7 @@ def fit_from_clicks(
             f"a choice of C needs clicks for 4 queries, and the log has them for {len(queries)}: fit a model with a C "
             f"of your own on {learner.learns_from}."
         )
-    rng = np.random.default_rng(random_state)
+    rng = generator_of(random_state)
     held_out = rng.permutation(queries)[: max(1, round(_HELD_OUT * len(queries)))]
     is_held_out = np.isin(log.query[log.pointers[:-1]], held_out)
     learning, validation = log.impressions(~is_held_out), log.impressions(is_held_out)

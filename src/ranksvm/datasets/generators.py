@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ranksvm._util.checks import is_integer
+from ranksvm._util.checks import is_integer, random_numbers
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import Features
 from ranksvm.datasets.ranking_data import RankingData
@@ -125,9 +125,7 @@ def make_ranking(
     shares = _shares(n_levels, level_probabilities)
     _check_count("n_queries", n_queries)
     _check(n_features, density, noise, dtype)
-    from sklearn.utils import check_random_state
-
-    random = check_random_state(random_state)
+    random = random_numbers(random_state)
     seed = np.random.SeedSequence(random.randint(0, 1 << 32, size=4, dtype=np.uint64).tolist())
     head, *streams = seed.spawn(1 + -(-n_queries * _most_docs(n_docs) * n_features // _BLOCK_VALUES))
     rng = np.random.default_rng(head)
@@ -214,9 +212,8 @@ def make_ranking_stream(
     if drift not in (None, "sudden", "gradual"):
         raise OptionError(f"drift must be None, 'sudden' or 'gradual', got {drift!r}.")
     from scipy.special import ndtri
-    from sklearn.utils import check_random_state
 
-    seeds = check_random_state(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
+    seeds = random_numbers(random_state).randint(0, 1 << 32, size=4, dtype=np.uint64).tolist()
     rng = np.random.default_rng(seeds)
     type_of_X: np.dtype = np.dtype(dtype)
     cuts = None if shares is None else ndtri(np.clip(np.cumsum(shares)[:-1], 0, 1)) * np.hypot(1.0, noise)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import is_integer
+from ranksvm._util.checks import generator_of, is_integer
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm.exceptions import DataError, OptionError
@@ -354,7 +354,7 @@ def compare_systems(
     ]
     if correction == "tukey":
         values, share = _aligned(list(evaluations.values()), name)
-        matrix = _tukey(values * share * len(share), n_permutations, np.random.default_rng(random_state))
+        matrix = _tukey(values * share * len(share), n_permutations, generator_of(random_state))
         adjusted = [matrix[names.index(a), names.index(b)] for a, b in pairs]
     else:
         adjusted = adjust_p_values([test.p_value for test in found], correction).tolist()
@@ -525,7 +525,7 @@ def _randomization(gaps: np.ndarray, n_permutations: int, random_state: int | np
     if n <= _EXHAUSTIVE:
         flipped = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
         return float(np.mean(np.abs(gaps.sum() - 2 * flipped @ gaps) >= threshold))
-    generator = np.random.default_rng(random_state)
+    generator = generator_of(random_state)
     chunk = max(1, min(n_permutations, 4_000_000 // n))
     as_large = 0
     for start in range(0, n_permutations, chunk):

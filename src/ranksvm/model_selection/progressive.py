@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 
-from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
+from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse, random_numbers
 from ranksvm._util.text import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import MatrixLike, RandomState
@@ -281,7 +280,7 @@ def progressive_validation(
         X, labels, ids = data
         queries = Queries.from_qid(ids, len(labels))
         highest = max(0.0, float(labels.max(initial=0.0))) if max_label is None else max_label
-        random = check_random_state(random_state)
+        random = random_numbers(random_state)
         orders = [np.arange(queries.n_queries)]
         if n_orders is not None:
             orders = [random.permutation(queries.n_queries) for _ in range(n_orders)]

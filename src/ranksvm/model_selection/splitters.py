@@ -6,9 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
-from sklearn.utils import check_random_state
 
-from ranksvm._util.checks import is_integer, is_number, n_rows_of
+from ranksvm._util.checks import is_integer, is_number, n_rows_of, random_numbers
 from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
@@ -129,7 +128,7 @@ class QueryKFold(_QuerySplitter):
             raise DataError(f"n_splits is {self.n_splits} but there {_number(n_queries)}.")
         order = np.arange(n_queries)
         if self.shuffle:
-            check_random_state(self.random_state).shuffle(order)
+            random_numbers(self.random_state).shuffle(order)
         yield from np.array_split(order, self.n_splits)
 
 
@@ -169,7 +168,7 @@ class QueryShuffleSplit(_QuerySplitter):
         n_test = int(np.ceil(self.test_size * n_queries)) if self.test_size < 1 else int(self.test_size)
         if n_test >= n_queries:
             raise DataError(f"test_size={self.test_size!r} leaves no query of {n_queries} to train on.")
-        generator = check_random_state(self.random_state)
+        generator = random_numbers(self.random_state)
         for _ in range(self.n_splits):
             yield generator.permutation(n_queries)[:n_test]
 
