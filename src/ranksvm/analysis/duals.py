@@ -61,7 +61,7 @@ def dual_coef(
     OptionError
         When the model has no dual variables.
     DataError
-        When X is not what the model was fitted to, or lengths differ.
+        When the data have other features or another number of pairs than the data of the fit, or lengths differ.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def low_rank_coef(
     OptionError
         When the model is not a low-rank model.
     DataError
-        When X is not what the model was fitted to, or lengths differ.
+        When the data have other features or another number of pairs than the data of the fit, or lengths differ.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def explain(
     OptionError
         When the model is not one of these.
     DataError
-        When X is not what the model was fitted to, or lengths differ.
+        When the features of X are not the model's, or lengths differ.
 
     Examples
     --------
@@ -86,14 +86,15 @@ def feature_importance(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | N
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        The importances, in the unit of the scores.
+        The importances, in the unit of the scores; of an additive model also those of the interactions, after those of
+        the features.
 
     Raises
     ------
     OptionError
         When the model is not one of these.
     DataError
-        When X is not what the model was fitted to, or lengths differ.
+        When the features of X are not the model's, or lengths differ.
 
     Examples
     --------

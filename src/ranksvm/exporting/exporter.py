@@ -97,7 +97,7 @@ def export(
     OptionError
         When the format cannot express the model, or an option does not fit it.
     DataError
-        When X is not what the model was fitted to.
+        When the features of X are not the model's.
     MissingDependencyError
         When the format needs a package that is not installed.
 

@@ -218,3 +218,10 @@ def test_errors():
         ranker.dual_coef(X, np.ones(len(y)), qid)
     with pytest.raises(ValueError, match="not fitted"):
         RankSVM().dual_coef(X, y, qid)
+
+
+def test_data_with_another_number_of_pairs_are_refused():
+    data = make_ranking(n_queries=5, n_docs=6, n_features=3, random_state=0)
+    model = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    with pytest.raises(DataError, match=r"There are \d+ pairs, but the model was fitted to \d+: give"):
+        model.dual_coef(data.X[:12], data.y[:12], data.qid[:12])

@@ -170,31 +170,23 @@ def _wanted(models: list[Any], matrices: str) -> list[list[str]]:
 def _spectra(
     model: "Model", kind: str, path: Path, rows: "RankingData", data: Path, energy: list[float], n_jobs: int | None
 ) -> "DualSpectra":
-    """The spectra of a model on ``rows``, its training data; data with another number of pairs are refused."""
+    """The spectra of a model on ``rows``, its training data."""
     from ranksvm.analysis import dual_coef, dual_spectra, low_rank_coef
     from ranksvm.exceptions import DataError
 
     known = model.n_features_in_
     if rows.n_features > known and names_in(model) is None:
-        raise click.ClickException(_other_data(data, counted(rows.n_features, "feature"), path, count(known)))
+        raise click.ClickException(
+            f"{titled(data)} has {counted(rows.n_features, 'feature')}, but {path} was trained on {count(known)}: give "
+            "the training data of the model."
+        )
     coef = dual_coef if kind == "alpha" else low_rank_coef
     model, X, _ = for_model(model, rows, data)
     try:
         dual = coef(model, X, rows.y, rows.query_ids)
     except DataError as error:
         raise click.ClickException(f"{path} with {titled(data)}: {error}") from error
-    n_pairs = getattr(steps_of(model)[-1], "n_pairs_", dual.n_pairs)
-    if n_pairs != dual.n_pairs:
-        other_data = _other_data(data, counted(dual.n_pairs, "pair"), path, count(n_pairs))
-        raise click.ClickException(
-            f"{other_data} A model trained with --pairs or with weights of 0 has other pairs: analyze it in "
-            "Python with ranksvm.analysis.dual_spectra."
-        )
     return dual_spectra(dual, energy=energy, n_jobs=n_jobs)
-
-
-def _other_data(data: Path, found: str, model: Path, known: str) -> str:
-    return f"{titled(data)} has {found}, but {model} was trained on {known}: give the training data of the model."
 
 
 def _listed(spectra: "DualSpectra", chosen: tuple[str, ...], data: Path) -> list[Any]:

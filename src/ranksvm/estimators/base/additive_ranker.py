@@ -161,7 +161,7 @@ class AdditiveRanker(Ranker):
         Raises
         ------
         DataError
-            When X is not what the model was fitted to.
+            When the features of X are not the model's.
         """
         rows, function = self._host_features(X), self._trained_function()
         means = term_means(function)
@@ -197,7 +197,7 @@ class AdditiveRanker(Ranker):
         Raises
         ------
         DataError
-            When X is not what the model was fitted to, or lengths differ.
+            When the features of X are not the model's, or lengths differ.
 
         Examples
         --------

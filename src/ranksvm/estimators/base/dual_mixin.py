@@ -122,7 +122,7 @@ class DualMixin(Ranker):
         NoComparablePairsError
             When no query has two documents with different labels.
         DataError
-            When X is not what the model was fitted to, or lengths differ.
+            When the data have other features or another number of pairs than the data of the fit, or lengths differ.
 
         Examples
         --------
@@ -151,11 +151,14 @@ class DualMixin(Ranker):
             )
         )
         features, queries, labels, found = fitted_to
+        if found.n_pairs != self.n_pairs_:
+            raise DataError(
+                f"There are {found.n_pairs:,} pairs, but the model was fitted to {self.n_pairs_:,}: give the training "
+                "data of the model, and the pairs or weights of its fit."
+            )
         fitted = self.fitted_params_
         kept = getattr(self, "pair_alpha_", None)
         if kept is not None:
-            if len(kept) != found.n_pairs:
-                raise DataError(f"The model was fitted to {len(kept)} pairs, these data have {found.n_pairs}.")
             return KeptDualCoef(found, queries, labels, kept)
         scores = self._scores(features)
         # for the hinge, the loss at the final width of its smoothing

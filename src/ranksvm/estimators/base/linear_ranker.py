@@ -96,7 +96,7 @@ class LinearRanker(Ranker):
         Raises
         ------
         DataError
-            When X is not what the model was fitted to, or lengths differ.
+            When the features of X are not the model's, or lengths differ.
 
         See Also
         --------

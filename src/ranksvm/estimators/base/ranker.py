@@ -124,7 +124,7 @@ class Ranker:
         Raises
         ------
         DataError
-            When X is not what the model was fitted to, or a score overflows.
+            When the features of X are not the model's, a value that must be finite is not, or a score overflows.
 
         Notes
         -----
@@ -482,7 +482,7 @@ def predicted_on(name: str, ranker: Ranker, X: MatrixLike) -> np.ndarray:
     OptionError
         When the model is of another kind, or its kernel is a Python function.
     DataError
-        When X is not what the model was fitted to, or a score overflows.
+        When the features of X are not the model's, a value that must be finite is not, or a score overflows.
     """
     from ranksvm.device import open_device
     from ranksvm.kernels.device_values import scores_on
