@@ -93,6 +93,12 @@ def test_no_pair_is_refused():
         Preferences(CHOSEN[:0], REJECTED[:0])
 
 
+@pytest.mark.parametrize("numbers", [[len(CHOSEN)], [0.5], [True]])
+def test_numbers_of_no_pairs_are_refused(numbers):
+    with pytest.raises(DataError, match="numbers must be numbers of the"):
+        Preferences(CHOSEN, REJECTED).taken(numbers)
+
+
 def test_they_are_no_array():
     with pytest.raises(DataError, match=r"X=data\.X"):
         np.asarray(Preferences(CHOSEN, REJECTED))

@@ -151,6 +151,14 @@ def test_what_would_make_sparse_data_dense_is_refused(scaler, message):
         scaler.fit(sp.csr_matrix(np.eye(3)))
 
 
+@pytest.mark.parametrize("X", [np.ones(3), np.ones((2, 2, 2)), np.ones((0, 2)), None])
+def test_what_is_no_matrix_is_refused(X):
+    with pytest.raises(DataError):
+        QueryMinMaxScaler().fit(X)
+    with pytest.raises(DataError):
+        QueryMinMaxScaler().fit(np.eye(2)).transform(X, qid=[1])
+
+
 @pytest.mark.parametrize("scaler", [QueryMinMaxScaler, QueryStandardScaler])
 def test_lengths_must_agree(scaler):
     with pytest.raises(DataError, match="qid has 2 entries but X has 3 rows"):

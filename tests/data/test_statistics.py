@@ -51,6 +51,10 @@ def test_errors_of_document_ids():
         shared_documents([])
     with pytest.raises(DataError, match="qid has 1 entries"):
         shared_documents(["a", "b"], [1])
+    with pytest.raises(DataError, match="docid is missing in row 1"):
+        shared_documents(["a", None], [1, 2])
+    ids = np.array([1, "a", "", ""], dtype=object)
+    assert shared_documents(ids, [1, 2, 2, 3]).n_documents == 4
 
 
 def test_comments_of_letor_name_documents(shared_data):

@@ -363,6 +363,12 @@ def test_select():
     assert np.shares_memory(data.select(slice(2, 5)).X, data.X)
     assert data.select([3, 1]).qid.tolist() == [data.qid[3], data.qid[1]]
     assert example(sparse=True).select([0, 2]).X.shape == (2, 5)
+    for sparse in (False, True):
+        none = example(sparse=sparse).select([])
+        assert (none.X.shape, none.qid.shape) == ((0, 5), (0,))
+        for wrong in ([0, 10**6], [True], [0.5], "a"):
+            with pytest.raises(DataError, match="rows must be numbers of the"):
+                example(sparse=sparse).select(wrong)
 
 
 def test_queries_are_found_once_per_qid():

@@ -23,8 +23,8 @@ class Preferences:
     """Pairs of answers in two arrays: row i of ``chosen`` is preferred to row i of ``rejected``.
 
     Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score`` and
-    ``calibrate`` of `RankSVM`, `RankSVMCV`, `KernelRankSVM` and `KernelRankSVMCV`, their ``eval_set``,
-    `cross_validate`, `regularization_path` and `analysis.weight_intervals`.
+    ``calibrate`` of `RankSVM`, `AdditiveRankSVM`, `KernelRankSVM` and their searches such as `RankSVMCV`, their
+    ``eval_set``, `cross_validate`, `regularization_path` and `analysis.weight_intervals`.
 
     An answer that is in several pairs is repeated in the arrays, once per pair.
 
@@ -155,13 +155,24 @@ class Preferences:
         -------
         Preferences
             These pairs.
+
+        Raises
+        ------
+        NoComparablePairsError
+            When ``numbers`` is empty.
+        DataError
+            When there is no pair of a number.
         """
         numbers = np.asarray(numbers)
         if numbers.size == 0:
             raise NoComparablePairsError("no pairs are taken: there is nothing to learn from.")
+        kept = np.arange(self.n_pairs) if self._kept is None else self._kept
         part = object.__new__(Preferences)
         part.__dict__.update(vars(self))
-        part._kept = np.arange(self.n_pairs)[numbers] if self._kept is None else self._kept[numbers]
+        try:
+            part._kept = kept[numbers]
+        except IndexError as error:
+            raise DataError(f"numbers must be numbers of the {self.n_pairs} pairs, from 0: {error}.") from None
         return part
 
     def arguments(self, **given: object) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -43,8 +43,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
-            Features.
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            Features. `QueryStandardScaler` with ``with_mean=False`` also takes a sparse matrix.
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
@@ -59,7 +59,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X has infinite values, or NaN that the scaler does not accept, or ``qid`` and X differ in length.
+            When X is not two-dimensional, is sparse but may not be, has infinite values, or has NaN that the scaler
+            does not accept, or ``qid`` and X differ in length.
         """
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
@@ -71,8 +72,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
-            Features.
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            Features. `QueryStandardScaler` with ``with_mean=False`` also takes a sparse matrix.
         qid : array-like of shape (n_rows,) or str, optional
             Query id of each row, in any order, or the name of the column of a DataFrame that contains the ids; it is
             not used as a feature. None: all rows are one query, with a `OneQueryWarning`; more than 1,000 rows are then
@@ -86,8 +87,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         DataError
-            When X has infinite values, or NaN that the scaler does not accept, ``qid`` and X differ in length, or
-            ``qid`` is None and there are more than 1,000 rows.
+            When X is not two-dimensional, is sparse but may not be, has infinite values, or has NaN that the scaler
+            does not accept, ``qid`` and X differ in length, or ``qid`` is None and there are more than 1,000 rows.
         """
         check_is_fitted(self)
         X, qid, _ = frames.split_qid(X, qid)
@@ -101,8 +102,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or CSR matrix of shape (n_rows, n_features)
-            Features.
+        X : array-like or DataFrame of shape (n_rows, n_features)
+            Features. `QueryStandardScaler` with ``with_mean=False`` also takes a sparse matrix.
         y : None
             Ignored.
         qid : array-like of shape (n_rows,) or str, optional
@@ -127,12 +128,17 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         try:
             found = frames.validated(self, X, reset=reset, ensure_all_finite=finite, **writing, **checks)
             return without_duplicates(found) if is_sparse(found) else found
-        except ValueError:
-            found = frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
+        except DataError:
+            raise
+        except ValueError as error:
+            try:
+                found = frames.validated(self, X, reset=reset, ensure_all_finite=False, **checks)
+            except ValueError:
+                raise DataError(str(error)) from None
             found = np.where(np.isnan(found), 0.0, found) if self._takes_missing else found
             place = where_not_finite(found, getattr(self, "feature_names_in_", None))
             if place is None:
-                raise
+                raise DataError(str(error)) from None
         # this message replaces scikit-learn's, which gives no position and recommends estimators that accept NaN
         raise DataError(f"Input X contains {place}: drop such rows, or replace the values, before scaling.")
 

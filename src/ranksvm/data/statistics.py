@@ -105,7 +105,7 @@ def shared_documents(docid: ArrayLike | None, qid: ArrayLike | None = None) -> S
     Raises
     ------
     DataError
-        When there are no ids, or lengths differ.
+        When there are no ids, one is missing, or lengths differ.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def shared_documents(docid: ArrayLike | None, qid: ArrayLike | None = None) -> S
     if docid.ndim != 1 or len(docid) == 0:
         raise DataError(f"docid must have one id for each row, and at least one row, got shape {docid.shape}.")
     queries = Queries.from_qid(qid, len(docid))
-    _, document = np.unique(docid, return_inverse=True)
+    document = Queries.from_qid(docid, name="docid").numbers()
     if docid.dtype.kind in "UO":
         nameless = docid == ""
         document[nameless] = len(docid) + np.arange(np.count_nonzero(nameless))

@@ -184,10 +184,23 @@ class RankingData:
         -------
         RankingData
             The selected rows; views of the arrays for a slice, else copies.
+
+        Raises
+        ------
+        DataError
+            When a row does not exist, or there is not one boolean for each row.
         """
-        rows = rows if isinstance(rows, slice) else np.asarray(rows)
-        qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
-        taken = RankingData(self.X[rows], self.y[rows], qid, docid, self.feature_names)
+        if not isinstance(rows, slice):
+            # an empty list would be an array of float64
+            rows = np.asarray(rows) if np.size(rows) else np.empty(0, dtype=np.int64)
+        try:
+            X, y = self.X[rows], self.y[rows]
+            qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))
+        except IndexError as error:
+            raise DataError(
+                f"rows must be numbers of the {self.n_rows} rows, or one boolean for each: {error}."
+            ) from None
+        taken = RankingData(X, y, qid, docid, self.feature_names)
         taken.categories = self.categories  # already validated; checking many of them again would take time
         return taken
 

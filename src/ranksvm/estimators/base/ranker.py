@@ -364,7 +364,7 @@ class Ranker:
         if y is None:
             # the words that scikit-learn's tests expect
             text = f"{type(self).__name__} requires y to be passed, but the target y is None."
-            also = " RankSVM, KernelRankSVM and their searches learn from Preferences."
+            also = " RankSVM, AdditiveRankSVM, KernelRankSVM and their searches learn from Preferences."
             raise DataError(text + also if isinstance(X, Preferences) else text)
         if isinstance(X, Preferences):
             np.asarray(X)  # raises the error that says what to pass instead
