@@ -28,6 +28,7 @@ _API = {
     "ProgressiveDisplay": "ranksvm.plotting",
     "Queries": "ranksvm.data",
     "load": "ranksvm.model_files.persistence",
+    "read_notes": "ranksvm.model_files.persistence",
     "save": "ranksvm.model_files.persistence",
     "skops_types": "ranksvm.model_files.registry",
     "export": "ranksvm.exporting",
@@ -111,7 +112,7 @@ if TYPE_CHECKING:
         regularization_path as regularization_path,
     )
     from ranksvm.exporting import Export as Export, export as export
-    from ranksvm.model_files.persistence import load as load, save as save
+    from ranksvm.model_files.persistence import load as load, read_notes as read_notes, save as save
     from ranksvm.model_files.registry import skops_types as skops_types
     from ranksvm.model_selection import (
         QueryKFold as QueryKFold,

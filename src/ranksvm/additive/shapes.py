@@ -47,6 +47,14 @@ class Shape(Tabular):
         Share of the training rows at each level.
     texts : list of str, optional
         The texts of categories 0, 1, ...; None if categories are numbers.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> shape = AdditiveRankSVM(C=0.01).fit(data.X, data.y, qid=data.qid).shapes()[0]
+    >>> shape.name, len(shape.values), bool(abs(shape.shares @ shape.values) < 1e-12)
+    ('f1', 32, True)
     """
 
     feature: int
@@ -147,6 +155,15 @@ class Cells(Tabular):
         Share of the training rows in each cell.
     texts : tuple of list of str or None
         The texts of categories 0, 1, ... of each feature; None if they are numbers.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = AdditiveRankSVM(C=0.01, interactions=[(0, 1)]).fit(data.X, data.y, qid=data.qid)
+    >>> cells = ranker.interaction_shapes()[0]
+    >>> cells.name, cells.values.shape
+    ('f1 x f2', (8, 8))
     """
 
     first: int

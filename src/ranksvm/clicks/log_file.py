@@ -74,6 +74,15 @@ class ClickLogFile:
         Field of a log -> name of its column, if it differs.
     block_rows : int, default 1048576
         Number of rows of a block.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from ranksvm.clicks import ClickLog
+    >>> path = os.path.join(tempfile.mkdtemp(), "log.parquet")
+    >>> ClickLog(["a", "a", "b"], [4, 7, 7], [1, 2, 1], [0, 1, 0]).save(path)
+    >>> [block.n_impressions for block in ClickLog.scan(path)]
+    [2]
     """
 
     def __init__(self, path: PathLike, columns: Mapping[str, str], block_rows: int = 1 << 20):

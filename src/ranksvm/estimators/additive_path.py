@@ -34,6 +34,14 @@ class AdditivePath:
         Standard deviation of each shape, then of each function of two features, over the training rows.
     names : list of str
         Names of the features, then of the functions of two features.
+
+    Examples
+    --------
+    >>> from ranksvm import AdditiveRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> path = AdditiveRankSVM().path(data.X, data.y, qid=data.qid, Cs=[0.1, 0.01])
+    >>> path.Cs.tolist(), path.spreads.shape, path.models[0].C
+    ([0.01, 0.1], (2, 4), 0.01)
     """
 
     Cs: np.ndarray

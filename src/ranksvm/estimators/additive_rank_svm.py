@@ -124,7 +124,16 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         lower the objective by at most the sum of these bounds plus ``duality_gap_``.
     monotone_ : ndarray of int64, shape (n_features,), or None
         1, -1 or 0 for each feature; None if all are free.
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_, device_
+    ranges_ : ndarray of float64, shape (n_features, 2)
+        The smallest and the largest training value of each feature.
+    level_means_, level_shares_ : ndarray of float64
+        For each level, in the order of ``shape_values_``: the mean of the training values at it, and the share of the
+        training rows.
+    cell_shares_ : ndarray of float64
+        The share of the training rows in each cell, in the order of ``interaction_values_``.
+    edited_ : dict of list, or None
+        The edits that `edit_shape` has made: feature, objective and duality_gap (before the edit); None without edits.
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, width_, pair_alpha_, device_
         As in `RankSVM`.
     fitted_params_, n_pairs_, n_queries_, censored_, n_features_in_, feature_names_in_, frame_type_, qid_column_
         As in `RankSVM`.

@@ -104,12 +104,15 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         Means of the scores over the test parts, and their standard errors, as in `RankSVMCV`.
     best_score_, best_iteration_, Cs_, evals_result_
         As in `RankSVMCV`.
-    linear_coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
-    n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_
+    linear_coef_, fill_, cuts_, n_cuts_, categories_, has_missing_, is_categorical_, shape_values_, interactions_,
+    interaction_cuts_, n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_,
+    ranges_, level_means_, level_shares_, cell_shares_, edited_
         As in `AdditiveRankSVM`, for the chosen model.
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_, fitted_params_, n_pairs_, n_queries_,
-    censored_, device_
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_, fitted_params_,
+    n_pairs_, n_queries_, censored_, device_
         As in `RankSVM`, for the chosen model.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `RankSVM`.
 
     See Also
     --------

@@ -143,8 +143,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
     pruned_ : dict
         After `prune`: n_dropped, distance (an upper bound on the change of the function in the RKHS) and norm (of the
         function before).
-    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, censored_,
-    device_
+    objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_, n_pairs_,
+    n_queries_, censored_, device_
         As in `RankSVM`. The gap holds for the kernel itself, not for its rounded matrix. The difference between the two
         is measured with columns of the matrix that are computed again in float64: all columns for up to 256 documents.
         For more documents, the difference is estimated, with a safety margin, from 64 columns drawn at random. The gap

@@ -76,11 +76,13 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each gamma and each C, in LightGBM's form: ``{"valid_0": {"ndcg@10":
         [...]}}``, all C for the first gamma, then for the next.
-    dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, n_kernel_products_
+    dual_coef_, support_, support_vectors_, coef_, frequencies_, feature_coef_, kernel_dtype_, n_kernel_products_
         As in `KernelRankSVM`, for the chosen values; the products are counted over the whole path along C.
-    fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
-    n_queries_, censored_, device_
+    fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_,
+    n_pairs_, n_queries_, censored_, device_
         As in `RankSVM`, for the chosen values.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `RankSVM`.
 
     See Also
     --------

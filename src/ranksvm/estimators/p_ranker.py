@@ -51,16 +51,20 @@ class PRanker(OnlineRanker):
     ----------
     coef_ : ndarray of float64, shape (n_features,)
         The weights, or their mean.
+    weights_ : ndarray of float64, shape (n_features,)
+        The last weights; the array changes when the model learns.
     thresholds_ : ndarray of float64, shape (n_levels - 1,)
         The thresholds, ascending.
     levels_ : ndarray of float64, shape (n_levels,)
         The labels, ascending.
     n_pairs_, n_updates_, n_queries_ : int
         Numbers of documents seen, of documents whose predicted level was wrong, and of queries learned from.
+    cumulative_loss_ : float
+        0: PRank learns from documents, not from pairs.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
-    n_features_in_ : int
-        Number of features.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `SOLARRanker`.
 
     Notes
     -----

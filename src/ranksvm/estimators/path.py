@@ -47,7 +47,15 @@ class RegularizationPath:
     converged : ndarray of bool, shape (n_Cs,)
         Whether the gap met ``tol``.
     feature_names : ndarray of str, shape (n_features,), or None
-        Names of the features, if X was a DataFrame.
+        Names of the features, if X had names.
+
+    Examples
+    --------
+    >>> from ranksvm import make_ranking, regularization_path
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> path = regularization_path(data.X, data.y, qid=data.qid, Cs=[0.1, 0.01])
+    >>> path.Cs.tolist(), path.coefs.shape, path.converged.tolist()
+    ([0.01, 0.1], (2, 4), [True, True])
     """
 
     Cs: np.ndarray

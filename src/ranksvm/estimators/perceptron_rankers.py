@@ -40,12 +40,16 @@ class PairwisePerceptronRanker(OnlineRanker):
     ----------
     coef_ : ndarray of float64, shape (n_features,)
         The weights, or their mean.
+    weights_ : ndarray of float64, shape (n_features,)
+        The last weights; the array changes when the model learns.
     n_pairs_, n_updates_, n_queries_ : int
         Numbers of pairs seen, of misordered pairs, and of queries learned from.
+    cumulative_loss_ : float
+        Sum over the pairs seen: the weight of the pair times ``max(0, -w'z)^2`` before the update.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
-    n_features_in_ : int
-        Number of features.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `SOLARRanker`.
 
     Notes
     -----
@@ -125,10 +129,12 @@ class PerceptronCommitteeRanker(OnlineRanker):
         The current model.
     n_pairs_, n_updates_, n_queries_ : int
         Numbers of pairs seen, of misordered pairs, and of queries learned from.
+    cumulative_loss_ : float
+        Sum over the pairs seen: the weight of the pair times ``max(0, -w'z)^2`` before the update.
     evals_result_, best_iteration_, best_score_
         As in `SOLARRanker`.
-    n_features_in_ : int
-        Number of features.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `SOLARRanker`.
 
     Notes
     -----

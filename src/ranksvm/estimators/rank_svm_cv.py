@@ -38,11 +38,11 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     metric : str or Metric, default "ndcg@10"
         The metric to maximize, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` are always evaluated by the
         pairwise accuracy, and censored times by the concordance index: leave the default for them.
-    cv : int or splitter, default 5
-        Number of folds of a `QueryKFold`, or an object with ``split(X, y, groups)``; unused with ``eval_set``. Its
-        ``groups`` are not the query ids, but numbers of the queries, from 0, in the order in which they first appear.
-        It splits rows; but if pairs are given, it splits the pairs, and if a file is read in passes, the queries, in
-        this order.
+    cv : int, splitter, or iterable of (train, test), default 5
+        Number of folds of a `QueryKFold`; or an object with ``split(X, y, groups)``, whose ``groups`` are not the query
+        ids, but numbers of the queries, from 0, in the order in which they first appear; or numbers of rows, or masks
+        of the rows. If pairs are given, they are split instead of the rows, and if a file is read in passes, its
+        queries, in this order. Unused with ``eval_set``.
     convention : str or Convention, default "default"
         As in `ranksvm.metrics.evaluate`.
     rule : {"best", "one_standard_error"}, default "best"
@@ -80,9 +80,11 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
         The metric of each C on each test part (one column with ``eval_set``: its first set).
     evals_result_ : dict
         The metrics on each set of ``eval_set`` for each C, in LightGBM's form: ``{"valid_0": {"ndcg@10": [...]}}``.
-    coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, history_,
-    n_pairs_, n_queries_, censored_, device_
+    coef_, monotone_, fitted_params_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_,
+    pair_alpha_, history_, n_pairs_, n_queries_, censored_, device_
         As in `RankSVM`, for the chosen C.
+    n_features_in_, feature_names_in_, frame_type_, qid_column_
+        As in `RankSVM`.
 
     See Also
     --------

@@ -37,6 +37,16 @@ class SelfTest:
         The documents; float32 represents each value exactly.
     scores : ndarray of float64, shape (3,)
         The scores of the model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ranksvm import RankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = RankSVM(C=0.01).fit(data.X, data.y, qid=data.qid)
+    >>> test = ranker.export(to="sql").test
+    >>> bool(np.allclose(ranker.predict(test.X), test.scores))
+    True
     """
 
     X: np.ndarray

@@ -259,6 +259,15 @@ class Pruning:
     score_change : float or None
         Bound on the change of any score, ``distance`` times the square root of the largest ``k(x, x)``. None if ``k(x,
         x)`` is unbounded: then the score of x has changed by at most ``distance * sqrt(k(x, x))``.
+
+    Examples
+    --------
+    >>> from ranksvm import KernelRankSVM, make_ranking
+    >>> data = make_ranking(n_queries=20, n_docs=8, n_features=4, random_state=0)
+    >>> ranker = KernelRankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    >>> lost = ranker.prune(tol=0.05)
+    >>> lost.n_support == len(ranker.dual_coef_), lost.relative_distance <= 0.05
+    (True, True)
     """
 
     n_dropped: int

@@ -201,6 +201,7 @@ def estimate(
     - ``"snips"``: self-normalized (Swaminathan & Joachims, NeurIPS 2015): ``"dcg@k"`` is divided by the estimated
       number of relevant documents, not of impressions. This is another quantity: the mean discount of a relevant
       document. Propensities are identified only up to a common factor, and this quantity does not depend on the factor.
+      ``"mrr@k"`` has no such form, and is refused.
     - ``"dr"``: doubly robust (Oosterhuis, "Doubly-robust estimation for correcting position-bias in click feedback for
       unbiased learning to rank", TOIS 2023): r(d) is a regression m(d), plus the mean over the impressions of the query
       of ``(click - offset - propensity m(d)) / max(rho(d), clip)``. Needs ``data``. m is ``relevance`` if given.

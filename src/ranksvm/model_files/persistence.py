@@ -221,8 +221,17 @@ def read_notes(path: Place) -> dict[str, Any] | None:
 
     Raises
     ------
-    ModelFileError
+    ModelFileError, TypeError, OSError
         As in `load`.
+
+    Examples
+    --------
+    >>> import io
+    >>> from ranksvm import SOLARRanker, read_notes, save
+    >>> file = io.BytesIO()
+    >>> save(SOLARRanker(), file, notes={"trained until": "2026-01-31"})
+    >>> read_notes(io.BytesIO(file.getvalue()))
+    {'trained until': '2026-01-31'}
     """
     header, arrays = _read(path)
     if "notes" not in header:

@@ -86,7 +86,7 @@ class KernelRanker(Ranker, BaseEstimator):
         -------
         Pruning
             The number of dropped support vectors, the change of the function, and a bound on the change of any score.
-            ``pruned_`` has the sums over all calls of `prune` for this model.
+            ``pruned_`` adds up the numbers and the changes of all calls of `prune` for this model.
 
         Raises
         ------
