@@ -67,7 +67,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         of random features; it supports "rbf" and "laplacian". Both solve a linear problem with ``n_components``
         features, and the model has at most as many terms.
     n_components : int, default 1000
-        Number of landmarks, or of random features; unused without approximation.
+        Number of landmarks, or of random features (an odd number is rounded up); unused without approximation.
     landmarks : {"uniform", "kmeans++", "leverage"}, default "uniform"
         How landmarks are drawn from the documents that have pairs: uniformly; far from each other (k-means++); or by
         ridge leverage scores, which measure how poorly other documents approximate them. The latter two cost more and
@@ -129,10 +129,10 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         The features of these rows. Absent for a precomputed kernel or "fourier".
     coef_ : ndarray of float64, shape (n_features,)
         For ``kernel="linear"`` the weights of the features, ``support_vectors_.T @ dual_coef_``.
-    frequencies_ : ndarray of float64, shape (n_components / 2, n_features)
+    frequencies_ : ndarray of float64, shape (n_frequencies, n_features)
         For "fourier", the random frequencies: the features are the cosines, then the sines, of ``frequencies_ @ x``,
-        divided by the square root of the number of frequencies.
-    feature_coef_ : ndarray of float64, shape (n_components,)
+        divided by the square root of the number of frequencies, which is half of ``n_components``, rounded up.
+    feature_coef_ : ndarray of float64, shape (2 * n_frequencies,)
         For "fourier", the weights of these features.
     gamma_ : float or None
         The gamma used; None for kernels without gamma.
