@@ -288,6 +288,11 @@ def test_only_lucene_needs_scores_that_are_not_negative(ranker, data):
 
 
 def test_names_that_a_format_cannot_use(ranker):
+    for option in ("table", "query_column"):
+        with pytest.raises(OptionError, match="table and query_column are names in SQL, and solr has none"):
+            export(ranker, to="solr", **{option: "x"})
+    with pytest.raises(OptionError, match="qid has the queries of the rows of X: give X"):
+        export(ranker, to="sql", qid=[1, 1, 2])
     with pytest.raises(OptionError, match="and sql has none"):
         export(ranker, to="sql", store="features")
     for empty in ({"table": ""}, {"query_column": ""}):

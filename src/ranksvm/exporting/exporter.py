@@ -122,6 +122,10 @@ def export(
         raise OptionError(f"store names a feature store, a feature set or a schema, and {to} has none.")
     if not table or not query_column:
         raise OptionError("table and query_column must not be empty.")
+    if to != "sql" and (table, query_column) != ("documents", "qid"):
+        raise OptionError(f"table and query_column are names in SQL, and {to} has none.")
+    if qid is not None and X is None:
+        raise OptionError("qid has the queries of the rows of X: give X, too.")
     if X is not None:
         X, qid = _rows(model, X, qid)
     name = _model_name(target, path, name)
