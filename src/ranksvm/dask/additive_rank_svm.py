@@ -69,10 +69,11 @@ class DaskAdditiveRankSVM(DaskSingleRanker):
 
     Attributes
     ----------
-    linear_coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
-    n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_, objective_,
-    duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, n_features_in_,
-    feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
+    linear_coef_, fill_, cuts_, n_cuts_, categories_, has_missing_, is_categorical_, shape_values_, interactions_,
+    interaction_cuts_, n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_,
+    ranges_, level_means_, level_shares_, cell_shares_, edited_, objective_, duality_gap_, converged_, status_, n_iter_,
+    solver_, width_, pair_alpha_, history_, n_pairs_, n_queries_, n_features_in_, feature_names_in_, frame_type_,
+    evals_result_, fitted_params_, qid_column_, censored_, device_
         As in `AdditiveRankSVM`.
     n_rounds_ : int
         Number of rounds. A round is one task for every part, whose results are added up.
@@ -227,10 +228,11 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
     C_, step_weight_, n_interactions_, step_weights_, interaction_counts_, scores_, mean_scores_, standard_errors_,
     best_score_, best_iteration_, Cs_, evals_result_
         As in `AdditiveRankSVMCV`.
-    linear_coef_, fill_, cuts_, n_cuts_, has_missing_, is_categorical_, shape_values_, interactions_, interaction_cuts_,
-    n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_, objective_,
-    duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_, n_queries_, n_features_in_,
-    feature_names_in_, fitted_params_, qid_column_, censored_
+    linear_coef_, fill_, cuts_, n_cuts_, categories_, has_missing_, is_categorical_, shape_values_, interactions_,
+    interaction_cuts_, n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_,
+    ranges_, level_means_, level_shares_, cell_shares_, edited_, objective_, duality_gap_, converged_, status_, n_iter_,
+    solver_, width_, pair_alpha_, history_, n_pairs_, n_queries_, n_features_in_, feature_names_in_, frame_type_,
+    fitted_params_, qid_column_, censored_, device_
         As in `AdditiveRankSVM`, for the chosen model.
 
     See Also

@@ -85,7 +85,8 @@ class DaskRankSVM(DaskSingleRanker):
     Attributes
     ----------
     coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_,
-    n_pairs_, n_queries_, n_features_in_, feature_names_in_, evals_result_, fitted_params_, qid_column_, censored_
+    n_pairs_, n_queries_, n_features_in_, feature_names_in_, frame_type_, evals_result_, fitted_params_, qid_column_,
+    censored_, device_
         As in `RankSVM`.
     n_rounds_ : int
         Number of rounds, 0 for solver "dual". A round is one task for every part, whose results are added up.
@@ -223,8 +224,9 @@ class DaskRankSVMCV(DaskChoosingRanker):
     ----------
     C_, best_score_, best_iteration_, mean_scores_, standard_errors_, Cs_, scores_, evals_result_
         As in `RankSVMCV`.
-    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, history_, n_pairs_,
-    n_queries_, n_features_in_, feature_names_in_, fitted_params_, qid_column_, censored_
+    coef_, monotone_, objective_, duality_gap_, converged_, status_, n_iter_, solver_, width_, pair_alpha_, history_,
+    n_pairs_, n_queries_, n_features_in_, feature_names_in_, frame_type_, fitted_params_, qid_column_, censored_,
+    device_
         As in `RankSVM`, for the chosen C.
 
     See Also
