@@ -99,11 +99,19 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     interaction_counts_ : ndarray of int64, shape (n_settings,)
         The number of interactions of each setting; -1 for listed pairs.
     scores_ : ndarray of float64, shape (n_settings, n_Cs, n_folds)
-        The metric of each setting and C on each test part.
+        The metric of each setting and C on each test part (one column with ``eval_set``: its first set); NaN for those
+        not tried because of early stopping or an interruption.
     mean_scores_, standard_errors_ : ndarray of float64, shape (n_settings, n_Cs)
         Means of the scores over the test parts, and their standard errors, as in `RankSVMCV`.
-    best_score_, best_iteration_, Cs_, evals_result_
-        As in `RankSVMCV`.
+    best_score_ : float
+        The mean score of the chosen setting and C.
+    best_iteration_ : int
+        The number of the chosen setting and C, from 1, in the order of ``evals_result_``.
+    Cs_ : ndarray of float64, shape (n_Cs,)
+        The values of C tried, ascending.
+    evals_result_ : dict
+        The metrics on each set of ``eval_set``, in LightGBM's form, as in `RankSVMCV`: all C for the first setting,
+        then for the next.
     linear_coef_, fill_, cuts_, n_cuts_, categories_, has_missing_, is_categorical_, shape_values_, interactions_,
     interaction_cuts_, n_interaction_cuts_, interaction_values_, candidate_bounds_, interaction_bounds_, monotone_,
     ranges_, level_means_, level_shares_, cell_shares_, edited_
