@@ -303,6 +303,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         -----
         ConvergenceWarning
             When the certificate does not meet ``tol``.
+        UninformativeWarning, OneQueryWarning, ScaleWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = additive_options(self)

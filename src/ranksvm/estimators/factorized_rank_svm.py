@@ -282,6 +282,8 @@ class FactorizedRankSVM(LowRankRanker):
         -----
         ConvergenceWarning
             When the last epoch still changed the objective by more than ``tol`` allows, or all factors are 0.
+        OneQueryWarning, ScaleWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters(self._model_kind, hyper_parameters(self, self._model_kind), random_state=checks.seed)

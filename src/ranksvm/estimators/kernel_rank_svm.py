@@ -314,6 +314,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         -----
         ConvergenceWarning
             When the certificate does not meet ``tol``.
+        UninformativeWarning, OneQueryWarning, ScaleWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = self._kernel_options()

@@ -362,6 +362,15 @@ class RankSVMCore(DualMixin, LinearRanker):
         -----
         ConvergenceWarning
             When the certificate does not meet ``tol``.
+        UninformativeWarning
+            When all weights are 0: nothing was learned.
+        OneQueryWarning
+            When neither ``qid`` nor ``group`` says which rows belong to a query.
+        ScaleWarning
+            When the features of an evaluation set have another scale than X.
+        LikelyMistakeWarning
+            When query ids contain a number and the same number as text, or ``memory_limit`` is given for data in
+            memory.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         options = linear_options(self)

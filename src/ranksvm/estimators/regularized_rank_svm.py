@@ -279,6 +279,8 @@ class RegularizedRankSVM(LowRankRanker):
         -----
         ConvergenceWarning
             When the certificate does not meet ``tol``.
+        OneQueryWarning, ScaleWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         checks.check_parameters(

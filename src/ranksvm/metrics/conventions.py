@@ -33,7 +33,8 @@ class Convention:
         Labels of at least this value are relevant, for metrics with binary relevance. The default means every positive
         label.
     no_relevant : float, default 0.0
-        Value of NDCG, mean NDCG, average precision and recall of a query without a relevant document.
+        Value of average precision and recall in a query without a relevant document, and of NDCG and mean NDCG in a
+        query without a gain.
     short_ndcg_is_zero : bool, default False
         NDCG@k of a list shorter than k is 0.
     truncated_map : bool, default False

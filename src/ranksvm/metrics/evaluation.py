@@ -47,7 +47,8 @@ class Evaluation(Tabular):
     n_rows : int
         Number of documents.
     n_without_relevant : int
-        Number of queries without a relevant document, to which the convention gives a fixed value.
+        Number of queries without a relevant document, as the convention defines it. Their average precision and recall,
+        and their NDCG unless they have gains, are `Convention.no_relevant`.
     convention : str
         Name of the convention.
     n_missing : int, default 0

@@ -239,6 +239,8 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         -----
         ConvergenceWarning
             When the relative duality gap of a solution does not meet ``tol``.
+        UninformativeWarning, OneQueryWarning, ScaleWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         metric, convention = parse_metric(self.metric), convention_named(self.convention)

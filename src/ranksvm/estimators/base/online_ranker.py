@@ -154,6 +154,13 @@ class OnlineRanker(LinearRanker, BaseEstimator):
             When X or y are not finite numbers, or lengths differ.
         OptionError
             When a hyper-parameter has an invalid value.
+
+        Warns
+        -----
+        ScaleWarning
+            When X has a value above 1e15, or the features of an evaluation set have another scale than X.
+        OneQueryWarning, LikelyMistakeWarning
+            As in `RankSVM.fit`.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         self._check_options()
