@@ -117,8 +117,8 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         cells of a function are ordered by the level of the first feature, then by the level of the second.
     candidate_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
         A bound for each pair of features, in the order (0, 1), (0, 2), ...: before any function was added, a function
-        of both features could lower the objective by at most this bound plus ``duality_gap_``. None without
-        interactions.
+        of both features could lower the objective by at most this bound plus ``duality_gap_``. None with
+        ``interactions=0``, after `edit_shape`, and in the models of `path`.
     interaction_bounds_ : ndarray of float64, shape (n_features * (n_features - 1) / 2,), or None
         The same bounds for the fitted model; 0 for the pairs that have a function. All other functions together could
         lower the objective by at most the sum of these bounds plus ``duality_gap_``.

@@ -352,11 +352,13 @@ class AdditiveRanker(Ranker):
             Columns ``first``, ``second`` (names of the features), ``bound`` (the most by which a function of both could
             have lowered the objective, before any was added), ``left`` (the most by which a function added to the
             fitted model could lower the objective; 0 for pairs that have one) and ``chosen``; the largest bound first.
+            These are ``candidate_bounds_`` and ``interaction_bounds_``, to which the duality gap has to be added.
 
         Raises
         ------
         DataError
-            When the model was fitted with ``interactions=0``, which computes no bounds.
+            When there are no bounds: the model was fitted with ``interactions=0``, made by `edit_shape`, or is one of
+            `AdditiveRankSVM.path`.
         """
         check_is_fitted(self)
         if self.candidate_bounds_ is None or self.interaction_bounds_ is None:
