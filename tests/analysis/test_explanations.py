@@ -90,3 +90,15 @@ def test_other_models(data):
         explain(model, data.X, data.qid)
     with pytest.raises(OptionError, match="a linear or additive ranker"):
         feature_importance("model", data.X)
+
+
+@pytest.mark.parametrize("top", [-1, 1.5, "all"])
+def test_a_number_of_features_that_is_none_is_refused(top):
+    data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
+    model = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
+    explanation = explain(model, data.X, data.qid)
+    weights = ranksvm.analysis.weight_intervals(model, data.X, data.y, data.qid)
+    for found in (explanation.document(0), explanation.query(1), weights):
+        assert len(found.to_dict(1)["features"]) == 1
+        with pytest.raises(OptionError, match="top must be a whole number from 0"):
+            found.to_dict(top)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "check_one_per_row",
+    "check_top",
     "check_unmasked",
     "is_integer",
     "is_number",
@@ -177,6 +178,12 @@ def check(**complaints: str | None) -> None:
     for name, complaint in complaints.items():
         if complaint is not None:
             raise OptionError(f"{name} {complaint}.")
+
+
+def check_top(top: object) -> None:
+    """Raise OptionError unless ``top``, the number of entries to show, is None or a whole number from 0."""
+    if top is not None:
+        check(top=count(top, 0))
 
 
 def check_parameters(model: str, values: Mapping[str, Any], **others: Callable[[Any], str | None]) -> None:

@@ -162,7 +162,13 @@ class WeightIntervals:
             ``n_queries``, ``level``, ``solver_error``, ``interaction``, and ``features``: a list of dicts, the largest
             weight first. Each has ``feature`` (the name, or ``f1``, ``f2``, ...), ``column`` (of X, from 0), ``name``
             (None if not known), ``weight``, ``standard_error``, ``low``, ``high`` and ``excludes_zero``.
+
+        Raises
+        ------
+        OptionError
+            When ``top`` is not a whole number from 0.
         """
+        checks.check_top(top)
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]
         names = [None] * len(largest) if self.feature_names is None else [str(self.feature_names[f]) for f in largest]
         columns = {

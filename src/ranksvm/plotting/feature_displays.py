@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ranksvm._util.checks import check_top
 from ranksvm._util.text import feature_label
 from ranksvm.additive.shapes import Cells, Shape
 from ranksvm.analysis import WeightIntervals
@@ -132,7 +133,7 @@ class WeightsDisplay:
         MissingDependencyError
             When matplotlib is not installed.
         OptionError
-            When level is invalid.
+            When level or ``top`` is invalid.
         """
         low, high = weights.interval(level)
         level = weights.level if level is None else level
@@ -155,9 +156,12 @@ class WeightsDisplay:
 
         Raises
         ------
+        OptionError
+            When ``top`` is not a whole number from 0.
         MissingDependencyError
             When matplotlib is not installed.
         """
+        check_top(top)
         largest = np.argsort(-np.abs(self.coef), kind="stable")[:top]
         ax = axes_or_new(ax, figsize=(6.4, MARGIN + ROW_HEIGHT * len(largest)), layout="constrained")
         places = np.arange(len(largest))
@@ -260,12 +264,13 @@ class ShapeDisplay:
         Raises
         ------
         OptionError
-            When the estimator is of another kind, or there are no such features or interactions.
+            When the estimator is of another kind, there are no such features or interactions, or ``top`` is invalid.
         NotFittedError
             When it is not fitted.
         MissingDependencyError
             When matplotlib is not installed.
         """
+        check_top(top)
         if not isinstance(estimator, AdditiveRanker):
             raise OptionError(
                 f"ShapeDisplay shows an AdditiveRankSVM or AdditiveRankSVMCV, got a {type(estimator).__name__}. For a "

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.checks import check_top
 from ranksvm._util.text import compared, feature_label, plain, told_apart
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
@@ -94,9 +95,15 @@ class ScoreDifference:
             The fields by name; "n_features", the number of features that contribute; "features", one dict for each of
             them; and "rest", the sum of the omitted contributions. A dict has the keys feature (the name, or ``f1``,
             ``f2``, ...), column (of X, from 0), name (None if unknown), weight, value, other_value and contribution.
-            Values that stand for texts are given as texts. A value is None if it does
-            not exist, as for a mean of texts.
+            Values that stand for texts are given as texts. A value is None if it does not exist, as for a mean of
+            texts.
+
+        Raises
+        ------
+        OptionError
+            When ``top`` is not a whole number from 0.
         """
+        check_top(top)
         names = [None] * len(self.columns) if self.names is None else self.names
         labels = _labels(self.columns, self.names)
         weights = _or_none(self.weights, names)
@@ -207,7 +214,13 @@ class QueryExplanation:
         dict
             The keys are "query", "n_documents", "documents" (dicts with the keys row, rank and score) and "features"
             (dicts with the keys feature, column, name, weight and importance; see `ScoreDifference.to_dict`).
+
+        Raises
+        ------
+        OptionError
+            When ``top`` is not a whole number from 0.
         """
+        check_top(top)
         names = [None] * len(self.columns) if self.names is None else self.names
         keys = ("feature", "column", "name", "weight", "importance")
         documents = list(zip(self.rows.tolist(), self.scores.tolist(), strict=True))[:top]
