@@ -7,7 +7,7 @@ import re
 import tomllib
 from pathlib import Path
 
-BOUND = re.compile(r"(?P<name>[A-Za-z0-9._-]+)>=(?P<version>[0-9.]+)(?P<marker>;.*)?$")
+BOUND = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[.*\])?>=(?P<version>[0-9.]+)(?P<marker>;.*)?$")
 # The groups that `make test-oldest` installs.
 GROUPS = ("build", "test")
 

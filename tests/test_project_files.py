@@ -3,6 +3,8 @@
 import pathlib
 import re
 import subprocess
+import sys
+import tomllib
 
 import pytest
 
@@ -34,6 +36,15 @@ def test_hooks_before_a_commit_are_checks_of_make_lint():
 def test_updates_are_of_actions():
     updates = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8"))["updates"]
     assert [update["package-ecosystem"] for update in updates] == ["github-actions", "pip"]
+
+
+def test_the_oldest_dependencies_are_constrained_also_those_with_extras():
+    printed = subprocess.run([sys.executable, ROOT / ".ci" / "oldest.py"], capture_output=True, text=True, check=True)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+    lists = [project["project"]["dependencies"], *extras.values(), groups["build"], groups["test"]]
+    bounded = {re.match(r"[\w.-]+", one)[0] for requirements in lists for one in requirements if ">=" in one}
+    assert {line.partition("==")[0] for line in printed.stdout.splitlines()} == bounded
 
 
 def test_the_citation_is_of_this_software():

@@ -177,7 +177,7 @@ def test_ranks_without_a_propensity_are_left_out(ranksvm, ranksvm_json, folder, 
     PositionBias([np.nan, np.nan]).save(tmp_path / "none.json")
     clicks = ["--clicks", files / "log.parquet", "--bias", tmp_path / "none.json"]
     refused = ranksvm("evaluate", folder / "train.txt", *clicks, "--model", tmp_path / "model.rsvm", code=2)
-    assert "does not know the propensity of any rank" in refused.output
+    assert "does not know the propensity of any rank" in refused.stderr
 
 
 def test_additive_models_learn_from_clicks(ranksvm, ranksvm_json, folder, files, tmp_path):

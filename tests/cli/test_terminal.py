@@ -151,7 +151,8 @@ def in_terminal(arguments, **environment):
     """What a command writes to a terminal, stdout and stderr together."""
     pty = pytest.importorskip("pty", reason="there are no pseudo-terminals")
     master, slave = pty.openpty()
-    child = {**os.environ, "TERM": "xterm-256color", **environment}
+    child = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    child |= {"TERM": "xterm-256color", **environment}
     process = subprocess.Popen(
         [sys.executable, "-m", "ranksvm", *arguments], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env=child
     )
@@ -175,11 +176,10 @@ COLOR = re.compile(r"\x1b\[[\d;]*3\d[\d;]*m")
 
 def test_colors_only_where_they_are_wanted(folder, model):
     arguments = ["explain", model, folder / "test.txt"]
-    environment = {"NO_COLOR": ""}
-    assert COLOR.search(in_terminal(arguments, **environment))
+    assert COLOR.search(in_terminal(arguments))
     assert not COLOR.search(in_terminal(arguments, NO_COLOR="1"))
     # no live line, no colors, no bold: nothing that has to be obeyed
-    dumb = in_terminal(arguments, TERM="dumb", **environment)
+    dumb = in_terminal(arguments, TERM="dumb")
     assert "\x1b" not in dumb
     assert "Read " in dumb
 
@@ -188,7 +188,7 @@ def test_warnings_have_no_color_where_none_is_wanted(folder, tmp_path):
     data = tmp_path / "flat.txt"
     data.write_text("1 1:0.5\n0 1:0.25\n")
     arguments = ["train", data, "-o", tmp_path / "model", "-q"]
-    assert COLOR.search(in_terminal(arguments, NO_COLOR=""))
+    assert COLOR.search(in_terminal(arguments))
     shown = in_terminal(arguments, NO_COLOR="1")
     assert "Warning: " in shown
     assert not COLOR.search(shown)

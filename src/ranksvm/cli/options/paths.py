@@ -117,7 +117,7 @@ def _enter(
     if ctx is None or param is None:
         return
     new = _File(
-        param.opts[0] if param.param_type_name == "option" else param.make_metavar(ctx),
+        param.opts[0] if param.param_type_name == "option" else param.human_readable_name,
         str(path),
         _identity(path),
         written,
