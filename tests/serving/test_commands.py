@@ -41,9 +41,9 @@ def started(monkeypatch):
 def test_a_new_store_begins_with_a_model_and_goes_on_with_it(tmp_path, started):
     model, store = tmp_path / "model.rsvm", tmp_path / "events.db"
     ranksvm.save(ranksvm.SOLARRanker(order=2).learn_one_query([[1.0, 0.0], [0.0, 1.0]], [1, 0]), model)
-    assert "the store is new" not in run("serve", "--model", model, "--store", store, "--quiet").output
+    assert "the store is new" not in run("serve", "--model", model, "--store", store, "--quiet").stderr
     run("serve", "--store", store)
-    assert "has models already" in run("serve", "--model", model, "--store", store).output
+    assert "has models already" in run("serve", "--model", model, "--store", store).stderr
     (_, settings, models, host, port), *_ = started
     assert (settings.names, settings.metric, host, port) == (["f1", "f2"], "ndcg@10", "127.0.0.1", 8765)
     assert models["champion"].coef_.any()
@@ -85,7 +85,7 @@ def test_a_new_model_by_its_learner(tmp_path, started):
     ids=str,
 )
 def test_what_cannot_be_served_is_refused(tmp_path, started, arguments, words):
-    assert words in run("serve", "--store", tmp_path / "events.db", *arguments, code=2).output
+    assert words in run("serve", "--store", tmp_path / "events.db", *arguments, code=2).stderr
     assert started == []
 
 
@@ -108,18 +108,18 @@ def test_a_refused_command_chooses_no_model_for_the_store(tmp_path, started, arg
 
 def test_options_of_a_new_store_that_have_no_effect_later_are_named(tmp_path, started):
     given = ["serve", "--store", tmp_path / "events.db", "--n-features", 3, "--metric", "nDCG@10"]
-    assert "no effect" not in run(*given).output
-    assert "no effect" not in run(*given).output
-    output = run(*given[:3], "--n-features", 5, "--metric", "map", "--refit-every", 20).output
+    assert "no effect" not in run(*given).stderr
+    assert "no effect" not in run(*given).stderr
+    output = run(*given[:3], "--n-features", 5, "--metric", "map", "--refit-every", 20).stderr
     for words in ("--n-features 3: --n-features 5", "--metric ndcg@10: --metric map", "1000: --refit-every 20"):
         assert words in output
-    assert "no effect" not in run(*given[:3]).output
+    assert "no effect" not in run(*given[:3]).stderr
 
 
 def test_an_address_that_cannot_be_used_is_named(tmp_path):
     pytest.importorskip("uvicorn", reason="uvicorn is not installed")
     given = "serve", "--store", tmp_path / "events.db", "--n-features", 3, "--insecure", "--host", "192.0.2.1"
-    output = run(*given, "--port", 8765, code=1).output
+    output = run(*given, "--port", 8765, code=1).stderr
     assert "Error: cannot listen at 192.0.2.1, port 8765 (" in output
     assert "): name another --port or --host." in output
 
@@ -133,9 +133,9 @@ def test_proxies_and_connections_of_clients(tmp_path, started):
 
 def test_keys_are_made_listed_and_revoked(tmp_path):
     store = tmp_path / "events.db"
-    assert "no such file" in run("keys", store, code=1).output
-    assert "cannot name a key" in run("keys", store, "--add", " ", code=2).output
-    assert "no keys" in run("keys", store).output
+    assert "no such file" in run("keys", store, code=1).stderr
+    assert "cannot name a key" in run("keys", store, "--add", " ", code=2).stderr
+    assert "no keys" in run("keys", store).stderr
     made = json.loads(run("keys", store, "--add", "shop", "--json").stdout)
     assert made["key"].startswith("rsvm_")
     assert run("keys", store, "--add", "operator", "--scopes", "read,admin").stdout.startswith("rsvm_")
@@ -143,13 +143,13 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
         {"name": "operator", "scopes": ["read", "admin"]},
         {"name": "shop", "scopes": ["rank", "feedback"]},
     ]
-    assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).output
+    assert "a key 'shop' already" in run("keys", store, "--add", "shop", code=2).stderr
     for name in ("", " ", "a\nb"):
-        assert "cannot name a key" in run("keys", store, "--add", name, code=2).output
-    assert "give --add" in run("keys", store, "--scopes", "read", code=2).output
-    assert "not a scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).output
+        assert "cannot name a key" in run("keys", store, "--add", name, code=2).stderr
+    assert "give --add" in run("keys", store, "--scopes", "read", code=2).stderr
+    assert "not a scope" in run("keys", store, "--add", "x", "--scopes", "all", code=2).stderr
     run("keys", store, "--revoke", "shop")
-    assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).output
+    assert "no key 'shop'" in run("keys", store, "--revoke", "shop", code=2).stderr
     opened = open_store(str(store))
     assert made["key"].encode() not in b"".join(hash for _, hash, _ in opened.api_keys())
     opened.close()
@@ -177,7 +177,7 @@ def test_old_events_are_removed_and_their_space_is_given_back(tmp_path, monkeypa
     assert found["bytes"] == path.stat().st_size < found["bytes_before"] / 3
     assert "0.0 MB" not in run("vacuum", path).stdout
     run("replay", path)
-    assert "does not exist" in run("vacuum", tmp_path / "other.db", code=2).output
+    assert "does not exist" in run("vacuum", tmp_path / "other.db", code=2).stderr
 
 
 def click_learning(path):
@@ -210,8 +210,8 @@ def test_how_clicks_are_learned_from_is_chosen_and_changed(tmp_path, started):
     assert opened.head[0] == 3  # only changes are in the log
     opened.close()
     ranksvm.clicks.PositionBias([1.0, 0.4], offset=[0.0, 0.1]).save(bias)
-    assert "without --trust" in run("serve", "--store", store, "--bias", bias, code=2).output
-    assert "does not exist" in run("serve", "--store", store, "--bias", "steep", code=2).output
+    assert "without --trust" in run("serve", "--store", store, "--bias", bias, code=2).stderr
+    assert "does not exist" in run("serve", "--store", store, "--bias", "steep", code=2).stderr
 
 
 def test_fair_pairs_bring_their_rule(tmp_path, started):
@@ -260,7 +260,7 @@ def test_the_range_of_features_is_chosen_and_changed(tmp_path, started):
     assert opened.head[0] == 3  # only changes are in the log
     opened.close()
     for wrong in ("cut", "none:3", "clip:0.5", "clip:1e7", "clip:", "refuse:x", "clip:inf"):
-        assert "--feature-range" in run("serve", "--store", store, "--feature-range", wrong, code=2).output
+        assert "--feature-range" in run("serve", "--store", store, "--feature-range", wrong, code=2).stderr
     run("serve", "--n-features", 3, "--store", tmp_path / "other.db", "--feature-range", "none")
     assert range_rule(tmp_path / "other.db") == RangeRule("none")
 
@@ -269,5 +269,5 @@ def test_an_old_store_gets_a_range(tmp_path, started):
     store = open_store(str(tmp_path / "events.db"))
     begin(store, {CHAMPION: ranksvm.SOLARRanker()}, Settings(["f1"]), at=0.0, range_rule=RangeRule())
     store.close()
-    assert "had no range of features" in run("serve", "--store", tmp_path / "events.db").output
+    assert "had no range of features" in run("serve", "--store", tmp_path / "events.db").stderr
     assert range_rule(tmp_path / "events.db") == RangeRule("clip", 5.0)

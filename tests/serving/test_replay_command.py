@@ -51,20 +51,20 @@ def test_a_log_is_checked(path):
     shown = run(path).output
     assert "1 to 12; every digest is right" in shown
     assert "1 on the way, with the same bytes" in shown
-    assert "between 0 and 12, got 13" in run(path, "--until", 13, code=2).output
+    assert "between 0 and 12, got 13" in run(path, "--until", 13, code=2).stderr
     store = open_store(str(path))
     with store._database.writing() as cursor:
         cursor.run("UPDATE entries SET at = 5, content = X'80' WHERE seq = 3")
     store.close()
-    assert "altered: entry 3" in run(path, code=1).output
+    assert "altered: entry 3" in run(path, code=1).stderr
 
 
 def test_what_is_no_store_is_refused(tmp_path):
-    assert "does not exist" in run(tmp_path / "none.db", code=2).output
+    assert "does not exist" in run(tmp_path / "none.db", code=2).stderr
     assert not (tmp_path / "none.db").exists()
 
 
 def test_the_store_is_not_overwritten(path):
     before = path.read_bytes()
-    assert "-o would overwrite STORE" in run(path, "-o", path, code=2).output
+    assert "-o would overwrite STORE" in run(path, "-o", path, code=2).stderr
     assert path.read_bytes() == before

@@ -93,13 +93,13 @@ def test_clicks_are_sent(data, service, users):
 
 def test_what_is_no_service_is_told(data, service):
     for address in ("ftp://x", "http://localhost:99999", "http://[::1", "localhost:http"):
-        assert "not the address" in run(address, data, code=2).output
-    output = run("http://127.0.0.1:9", data, code=1).output
+        assert "not the address" in run(address, data, code=2).stderr
+    output = run("http://127.0.0.1:9", data, code=1).stderr
     assert "http://127.0.0.1:9 does not answer as a service does (" in output  # the system's words
     assert "): check the address" in output
     wide = ranksvm.make_ranking(n_queries=2, n_docs=3, n_features=4, random_state=0)
     ranksvm.write_letor(data, wide.X, wide.y, wide.qid)
-    assert "the body has 4 features, but the model has 3" in run(f"127.0.0.1:{service.port}", data, code=1).output
+    assert "the body has 4 features, but the model has 3" in run(f"127.0.0.1:{service.port}", data, code=1).stderr
 
 
 def test_clicks_are_on_the_documents_that_users_like(data, service):

@@ -154,7 +154,8 @@ class _API:
             except MemoryError:
                 response = response_of(Problem(503, "memory", "the request needs more memory than there is now."))
             except asyncio.CancelledError:  # the service ends, and the request has not arrived in time
-                response = response_of(Problem(503, "ending", "the service is ending: send the request again later."))
+                text = "the service is ending: send the request again later."
+                response = response_of(Problem(503, "ending", text, {"Connection": "close"}))
             except Exception:  # unexpected errors also get a response
                 logger.exception("%s %s failed", request.method, path)
                 response = response_of(Problem(500, "internal", "the service failed; its log says why."))
