@@ -9,7 +9,7 @@ from ranksvm import RankSVM
 
 def text():
     rng = np.random.default_rng(0)
-    X = sp.random_array((60, 5000), density=0.01, format="lil", rng=rng)
+    X = sp.random_array((60, 5000), density=0.01, format="lil", random_state=rng)
     X[5], X[:, 7] = 0.0, 0.0
     return sp.csr_array(X), rng.integers(0, 3, 60).astype(float), np.repeat(np.arange(6), 10)
 

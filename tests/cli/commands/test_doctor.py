@@ -79,7 +79,7 @@ def test_extras_are_those_of_the_metadata(monkeypatch):
 
 def test_an_old_package_is_a_problem(ranksvm, monkeypatch):
     monkeypatch.setattr(doctor, "_package", lambda name, needs: found(name, needs, "0.1", name == "scipy"))
-    assert "Problem: scipy 0.1 is installed, but ranksvm needs >=1.13." in ranksvm("doctor", code=1).stdout
+    assert "Problem: scipy 0.1 is installed, but ranksvm needs >=" in ranksvm("doctor", code=1).stdout
 
 
 @pytest.mark.parametrize(
