@@ -38,6 +38,7 @@ def main() -> None:
     """Fit every model, evaluate it, save it, and load it."""
     data = make_ranking(n_queries=12, n_docs=8, n_features=4, random_state=0)
     assert_type(data, RankingData)
+    assert_type(data.select(data.qid < 9), RankingData)
 
     ranker = RankSVM(C=0.01, loss="hinge").fit(
         data.X, data.y, qid=data.qid, eval_set=[(data.X, data.y)], eval_qid=[data.qid]

@@ -65,8 +65,9 @@ class RankingData:
 
     X: Any
     y: np.ndarray
-    qid: np.ndarray | None = None
-    docid: np.ndarray | None = None
+    # Any instead of None: type checkers admit data.qid < 150 without a check for None
+    qid: np.ndarray | Any = None
+    docid: np.ndarray | Any = None
     feature_names: tuple[str, ...] | None = None
     categories: dict[str, list[str]] = field(default_factory=dict)
     _queries: tuple[Any, Queries] | None = field(default=None, init=False)
