@@ -162,7 +162,7 @@ def test_boosters_of_xgboost(data, tmp_path):
         (GBLINEAR.replace("0.5", "NaN"), "is it damaged"),
         (GBLINEAR.replace("0.5", "[]"), "it is damaged, or no model of XGBoost"),
         (GBLINEAR[:-9], r"it is damaged, or no model of XGBoost \(JSONDecodeError"),
-        ('{"learner": ' * 5000, r"it is damaged, or no model of XGBoost \(RecursionError"),
+        ('{"learner": ' * 100_000, r"it is damaged, or no model of XGBoost \(RecursionError"),
         ("{L\0\0", r"in its binary form: write it as JSON \(booster.save_model"),
     ],
 )
