@@ -1,6 +1,9 @@
 """From a click log to a model at the command line: bias, train --clicks, evaluate --clicks."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from ranksvm.clicks import (
     position_bias,
     simulate_clicks,
 )
+from ranksvm.exceptions import DataError
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +158,27 @@ def test_bad_files(ranksvm, folder, files, model, tmp_path):
     one = ClickLog([1, 1], [0, 1], [1, 2], [0, 1], ranker=["a", "a"])
     one.save(tmp_path / "one.parquet")
     assert "all lists come from one ranker" in ranksvm("bias", tmp_path / "one.parquet", code=1).stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes")
+@pytest.mark.parametrize("name", ["log.csv", "log.parquet"])
+def test_a_log_is_no_pipe(ranksvm, files, tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    writer = os.open(tmp_path / name, os.O_RDWR)
+    message = f"{name} is a pipe: a click log is read several times, so it must be a file."
+    assert message in ranksvm("bias", tmp_path / name, code=1).stderr
+    with pytest.raises(DataError, match=message):
+        ClickLog.read(tmp_path / name)
+    os.close(writer)
+
+
+def test_propensities_come_from_standard_input(ranksvm_json, folder, files, tmp_path):
+    with open(files / "bias.json", "rb") as file:
+        arguments = ["--clicks", files / "log.parquet", "--bias", "-", "-C", "0.01", "-o", tmp_path / "model.rsvm"]
+        command = [sys.executable, "-m", "ranksvm", "train", folder / "train.txt", *arguments, "--json"]
+        found = json.loads(subprocess.run(command, stdin=file, capture_output=True, check=True).stdout)
+    arguments[3] = files / "bias.json"
+    assert found["objective"] == ranksvm_json("train", folder / "train.txt", *arguments)["objective"]
 
 
 def test_ranks_without_a_propensity_are_left_out(ranksvm, ranksvm_json, folder, files, tmp_path):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -13,6 +14,7 @@ import pytest
 import ranksvm as package
 from ranksvm import RankSVM, make_ranking
 from ranksvm.cli import terminal
+from ranksvm.clicks import simulate_clicks
 
 COMMANDS = ["train", "evaluate", "predict", "predict to a file"]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="redirections of a POSIX shell")
@@ -135,6 +137,24 @@ def test_data_on_standard_output_are_those_of_a_file(ranksvm, hostile, tmp_path)
     arguments = ["rank", hostile / "model.rsvm", hostile / "data.csv", "--format", "tsv"]
     ranksvm(*arguments, "-o", tmp_path / "ranked.tsv")
     assert ranksvm(*arguments).stdout_bytes == (tmp_path / "ranked.tsv").read_bytes()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are any bytes in Linux")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "test.txt", "--model", "model.rsvm", "--per-query", "OUT.tsv"],
+        ["report", "model.rsvm", "--test", "test.txt", "-o", "OUT.html"],
+        ["bias", "log.csv", "--bootstrap", "0", "-o", "OUT.json"],
+    ],
+)
+def test_file_names_need_not_be_utf_8(ranksvm_json, folder, model, tmp_path, arguments):
+    for file in (folder / "test.txt", model):
+        shutil.copy(file, tmp_path / f"\udcff{file.name}")
+    data = package.read_letor(folder / "train.txt")
+    simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, random_state=0).save(tmp_path / "\udcfflog.csv")
+    ranksvm_json(*(tmp_path / f"\udcff{each}" if "." in each else each for each in arguments))
+    assert any("OUT" in path.name for path in tmp_path.iterdir())
 
 
 @posix

@@ -165,6 +165,7 @@ def test_names_of_vespa_are_rank_features(ranker):
         ("vespa", "my model", "cannot name the model in Vespa"),
         ("solr", "a b", "cannot name a model of Solr"),
         ("elasticsearch", "_a", "cannot name a model here"),
+        ("sql", "model\udcff", r"'model\\udcff' cannot name a model: give another name"),
         ("java", 5, "name must be text, got 5"),
         ("sql", "documents", "the view and the table are both called 'documents'"),
     ],

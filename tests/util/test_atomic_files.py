@@ -54,6 +54,14 @@ def test_a_name_that_is_too_long_is_told_as_it_was_given(tmp_path):
     assert caught.value.filename == os.path.realpath(path)
 
 
+@pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "x" * 251 + ".rsd"])
+def test_the_longest_names_can_be_written(name, tmp_path):
+    for _ in range(2):
+        with atomic_write(tmp_path / name) as file, temporary_beside(tmp_path / name):
+            file.write(b"whole")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"whole")]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, monkeypatch):
     target = tmp_path / "model"

@@ -40,9 +40,11 @@ __all__ = [
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
-# The name of a temporary file consists of the name of its target (which may be another temporary file), the tag of the
-# system that made it, and random digits.
+# The name of a temporary file consists of the end of the name of its target (which may be another temporary file), the
+# tag of the system that made it, and random digits.
 _TEMPORARY = re.compile(r"\.+(?P<target>.+?)(?:\.(?P<tag>[0-9a-f]{16})\.tmp)+")
+# Characters of that end: up to 200 bytes in UTF-8, so that the name is short enough wherever the target's is.
+_KEPT = 50
 # Seconds for which a temporary file of another system is left alone: its lock may not be visible here.
 _ABANDONED_AFTER = 3600.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -125,7 +127,7 @@ def remove_abandoned(folder: "PathLike", name: str | None = None) -> None:
                 continue
             if match["tag"].startswith(_tag()):
                 _remove_unless_locked(os.path.join(folder, found), -1.0)
-            elif match["target"] == (name or "").lstrip(".") or match["target"].endswith(".rsd"):
+            elif match["target"] == (name or "")[-_KEPT:].lstrip(".") or match["target"].endswith(".rsd"):
                 _remove_unless_locked(os.path.join(folder, found), _ABANDONED_AFTER)
 
 
@@ -194,8 +196,10 @@ def _opened(path: str) -> tuple[IO[bytes], str]:
     if os.path.isdir(path):
         raise IsADirectoryError(errno.EISDIR, "cannot write to a folder", path)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            os.lstat(path)  # an error if the name is too long, although the temporary one is not
         while True:
-            temporary = os.path.join(folder, f".{name}.{_tag()}{secrets.token_hex(4)}.tmp")
+            temporary = os.path.join(folder, f".{name[-_KEPT:]}.{_tag()}{secrets.token_hex(4)}.tmp")
             # "x": never an existing file; the permissions follow the umask, as for any new file.
             file = open(temporary, "xb")  # noqa: SIM115 (closed by the caller)
             if _lock(file, temporary):
@@ -235,7 +239,7 @@ def atomic_text_file(path: "PathLike") -> Iterator[IO[bytes]]:
 
 
 def write_lines(path: "PathLike", lines: Iterable[str]) -> None:
-    """Write lines of text, as `atomic_text_file` writes."""
+    """Write lines of text, as `atomic_text_file` writes; bytes of file names that are not UTF-8 stay the same."""
     with atomic_text_file(path) as file:
         for line in lines:  # the writers of zstandard have no writelines
-            file.write(f"{line}\n".encode())
+            file.write(f"{line}\n".encode("utf-8", "surrogateescape"))

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
+from ranksvm.cli.options.paths import STDIN, titled
 from ranksvm.cli.options.shared import EXISTING_FILE, Probability, all_options
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -105,9 +106,13 @@ def open_log(path: Path, policy: str | None = None) -> "ClickLog | ClickLogFile"
     ClickLog or ClickLogFile
         The log.
     """
+    from ranksvm.clicks.log_file import refuse_pipe
     from ranksvm.datasets.files import SQLITE
 
+    name = titled(path)
+    path = Path("/dev/stdin") if path == STDIN else path
     with open(path, "rb") as file:
+        refuse_pipe(file, name)
         is_store = file.read(len(SQLITE)) == SQLITE
     if is_store:
         from ranksvm.serving.clicks import click_log
@@ -123,7 +128,8 @@ def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, Posi
     """The click log, without the ranks from the first unknown propensity on, and the propensities of its ranks."""
     from ranksvm.clicks import ClickLog, PositionBias
 
-    log, bias = open_log(options["clicks"]), PositionBias.load(options["bias"])
+    bias = PositionBias.load("/dev/stdin" if options["bias"] == STDIN else options["bias"])
+    log = open_log(options["clicks"])
     known = next((place for place, value in enumerate(bias.propensity.tolist()) if value != value), bias.n_ranks)  # NaN
     if known == 0:
         raise click.UsageError(f"{options['bias']} does not know the propensity of any rank.")

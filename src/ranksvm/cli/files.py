@@ -348,9 +348,9 @@ def _is_number(text: str) -> bool:
 
 def names_of(paths: list[Path]) -> list[str]:
     """File names if they are distinct, else whole paths (numbered if even these are equal)."""
-    names = [path.name for path in paths]
+    names = [click.format_filename(path, shorten=True) for path in paths]
     if len(set(names)) < len(names):
-        names = [str(path) for path in paths]
+        names = [click.format_filename(path) for path in paths]
     return [name if names.index(name) == i else f"{name} ({i + 1})" for i, name in enumerate(names)]
 
 

@@ -19,7 +19,7 @@ from ranksvm.exceptions import DataError, MissingDependencyError
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["ClickLogFile", "Log", "known_columns", "write_log"]
+__all__ = ["ClickLogFile", "Log", "known_columns", "refuse_pipe", "write_log"]
 
 _REQUIRED = ("query", "document", "rank", "clicked")
 _FIELDS = (*_REQUIRED, "impression", "ranker", "base_rank", "propensity", "time")
@@ -147,6 +147,7 @@ class ClickLogFile:
         pa = _pyarrow()
         try:
             with open(self._path, "rb") as handle:
+                refuse_pipe(handle, self._path)
                 batches = _csv(pa, handle, self) if _suffix(self._path) in _DELIMITERS else _parquet(pa, handle, self)
                 for batch, found in batches:
                     if len(batch):
@@ -243,6 +244,12 @@ def _id_column(pa: ModuleType, codes: np.ndarray, ids: np.ndarray) -> "pyarrow.A
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(texts)))
 
 
+def refuse_pipe(handle: IO[bytes], name: str) -> None:
+    """Raise DataError if a file is a pipe."""
+    if not handle.seekable():
+        raise DataError(f"{name} is a pipe: a click log is read several times, so it must be a file.")
+
+
 def _pyarrow() -> ModuleType:
     try:
         import pyarrow
@@ -289,7 +296,7 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     # pyarrow opens the file by its path. If its threads read ahead from a Python file object instead, they would abort
     # a process that ends with an error in the meantime.
     try:
-        with pa.csv.open_csv(handle.name, read, parse, convert) as reader:
+        with pa.csv.open_csv(pa.OSFile(os.fsencode(handle.name)), read, parse, convert) as reader:
             for batch in reader:
                 yield batch, found
                 n_rows += len(batch)

@@ -221,8 +221,8 @@ def _model_name(target: Target, path: PathLike | None, given: str | None) -> str
     name = name_of(path, given)
     if target.check_name is not None:
         target.check_name(name)
-    if not name or any(ord(character) < 32 for character in name):
-        raise OptionError(f"{name!r} cannot name a model.")
+    if not name or any(ord(character) < 32 or "\ud800" <= character <= "\udfff" for character in name):
+        raise OptionError(f"{name!r} cannot name a model: give another name (name=..., or --name).")
     return name
 
 

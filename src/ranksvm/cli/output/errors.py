@@ -66,8 +66,9 @@ def is_debugging(ctx: click.Context) -> bool:
 
 
 def command_line(ctx: click.Context, program: str = "ranksvm") -> str:
-    """The command line of this run, quoted for a shell."""
-    return f"{program} {shlex.join(ctx.find_root().meta[_ARGUMENTS])}"
+    """The command line of this run, quoted for a shell; bytes that are not UTF-8 are replaced."""
+    arguments = ctx.find_root().meta[_ARGUMENTS]
+    return f"{program} {shlex.join(map(click.format_filename, arguments))}"
 
 
 class OneSentenceErrors(click.Command):
