@@ -1,5 +1,6 @@
 """Threads: order, errors, nesting, and how many."""
 
+import concurrent.futures
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -37,6 +39,16 @@ def test_even_ranges(start, stop, n_ranges, lengths):
 def test_errors_of_a_task_are_raised():
     with pytest.raises(ZeroDivisionError):
         parallel_map(lambda x: 1 // x, [1, 0, 2], 2)
+
+
+@pytest.mark.parametrize("reason", ["a limit of the system", "Python is ending"])
+def test_the_caller_does_all_tasks_where_no_thread_can_start(monkeypatch, reason):
+    monkeypatch.setattr(parallel, "_pool", parallel._Pool())
+    if reason == "Python is ending":
+        monkeypatch.setattr(concurrent.futures.thread, "_shutdown", True)
+    else:
+        monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    assert parallel_map(lambda x: x * x, range(20), 4) == [x * x for x in range(20)]
 
 
 def test_calls_within_tasks_do_not_wait_for_each_other():

@@ -156,7 +156,7 @@ class _Pool:
         self.forget()
 
     def submit(self, function: Callable[[], None], times: int) -> list[Future]:
-        """Run a function ``times`` times, side by side."""
+        """Run a function up to ``times`` times, side by side."""
         with self.lock:
             wanted = max(times, available_cpus() - 1)
             # A pool that is too small, or was made for far more threads, is replaced; the threads of the old pool end
@@ -168,7 +168,12 @@ class _Pool:
                     wanted, thread_name_prefix="ranksvm", initializer=partial(threads.set_in_task, True)
                 )
                 self._size = wanted
-            return [self._executor.submit(function) for _ in range(times)]
+            helpers: list[Future] = []
+            # No thread may start beyond a limit of the system, or when Python is ending; then the caller has fewer.
+            with contextlib.suppress(RuntimeError):
+                for _ in range(times):
+                    helpers.append(self._executor.submit(function))
+            return helpers
 
     def forget(self) -> None:
         """Begin without threads: those of the parent process do not survive a fork."""
