@@ -12,7 +12,7 @@ try:
     from ranksvm import __version__
     from ranksvm.cli.output.errors import Program, debug_option
 except KeyboardInterrupt:  # only the command imports this package, so exiting is safe
-    sys.stderr.write("\nInterrupted: nothing was written.\n")
+    sys.stderr.write("\nInterrupted: unfinished files were not kept.\n")
     sys.exit(130)
 
 __all__ = ["main"]

@@ -161,4 +161,4 @@ def test_an_interrupt_says_which_models_are_written(official, ranksvm, tmp_path,
     monkeypatch.setattr(folds, "_test", interrupted)
     result = ranksvm("folds", official, "-C", "1", "-o", tmp_path / "out", code=130)
     assert f"Interrupted: {tmp_path / 'out'} has the models and scores of Fold8." in result.stderr.replace("\n", " ")
-    assert "nothing was written" in ranksvm("folds", official, "-C", "1", code=130).stderr
+    assert "unfinished files were not kept" in ranksvm("folds", official, "-C", "1", code=130).stderr

@@ -415,6 +415,19 @@ def test_a_plot_of_the_choice(ranksvm, ranksvm_json, folder, tmp_path):
     assert "the file name extension must be one of" in stderr
 
 
+def test_ctrl_c_after_the_model_was_written(ranksvm, folder, tmp_path, monkeypatch):
+    figure = pytest.importorskip("matplotlib.figure")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(figure.Figure, "savefig", interrupted)
+    arguments = ["-o", tmp_path / "model", "--plot", tmp_path / "plot.png", "--C-range", "0.1,1"]
+    result = ranksvm("train", folder / "train.txt", *arguments, code=130)
+    assert "Interrupted: unfinished files were not kept." in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
 def test_the_published_stopping_rule(ranksvm, ranksvm_json, folder, tmp_path):
     given = ["-C", 1, "--solver", "tron", "--stopping", "gradient", "--tol", "1e-3", "-o", tmp_path / "model"]
     report = ranksvm_json("train", folder / "train.txt", *given)

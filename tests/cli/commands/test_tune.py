@@ -157,7 +157,7 @@ def test_an_interrupt_shows_what_was_compared(ranksvm, folder, tmp_path, monkeyp
         *("--save-choice", tmp_path / "best.json", *["--json"] * as_json),
         code=130,
     )
-    assert "Interrupted: nothing was written." in result.stderr
+    assert "Interrupted: unfinished files were not kept." in result.stderr
     assert not list(tmp_path.iterdir())
     if as_json:
         report = json.loads(result.stdout)

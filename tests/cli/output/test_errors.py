@@ -86,4 +86,4 @@ def test_an_interrupt_while_the_program_is_imported(name):
     code = _INTERRUPTED_IMPORT.format(name=name)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 130, done.stderr
-    assert done.stderr.strip() == "Interrupted: nothing was written."
+    assert done.stderr.strip() == "Interrupted: unfinished files were not kept."

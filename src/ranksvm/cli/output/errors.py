@@ -85,7 +85,7 @@ class OneSentenceErrors(click.Command):
         try:
             ctx = super().make_context(info_name, args, *others, **kwargs)
         except KeyboardInterrupt:
-            _say("Interrupted: nothing was written.")
+            _say("Interrupted: unfinished files were not kept.")
             sys.exit(EXIT_INTERRUPTED)
         except click.ClickException as error:
             _answer(error, given)
@@ -108,7 +108,7 @@ class OneSentenceErrors(click.Command):
             except KeyboardInterrupt:
                 if is_debugging(ctx):
                     raise
-                say("\nInterrupted: nothing was written.", err=True)
+                say("\nInterrupted: unfinished files were not kept.", err=True)
                 ctx.exit(EXIT_INTERRUPTED)
             except Exception as error:
                 if _is_broken_pipe(error):
@@ -158,7 +158,7 @@ def _one_line_for_signals() -> Iterator[None]:
         _say("Terminated: unfinished files were not kept.")
         sys.exit(EXIT_TERMINATED)
     except KeyboardInterrupt:
-        _say("Interrupted: nothing was written.")
+        _say("Interrupted: unfinished files were not kept.")
         sys.exit(EXIT_INTERRUPTED)
 
 
