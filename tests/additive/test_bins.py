@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from ranksvm.additive import FeatureBins, bins as bins_module, codes_of, feature_bins, level_shares
-from ranksvm.additive.bins import check_missing, described_features
+from ranksvm.additive.bins import check_missing, described_features, quantile_rows
 from ranksvm.additive.columns import new_levels
 from ranksvm.data import TwoBlocks
 from ranksvm.exceptions import DataError
@@ -34,6 +34,17 @@ def columns(n_rows=700, seed=0):
     X[:, 5] = random.integers(0, 30, n_rows)
     X[:, 6] = random.integers(0, 6, n_rows)
     return X
+
+
+@pytest.mark.parametrize("n_rows", [65_537, 100_000, 131_071, 131_072, 196_606, 655_360, 700_001])
+@pytest.mark.parametrize("period", [2, 3, 10])
+def test_rows_for_quantiles_are_evenly_distributed(n_rows, period):
+    rows = quantile_rows(n_rows)
+    assert (len(rows), rows.dtype) == (1 << 16, np.int64)
+    assert rows[0] >= 0 and rows[-1] < n_rows and (np.diff(rows) >= 1).all()
+    # also within queries of a fixed length
+    np.testing.assert_allclose(np.bincount(rows % period, minlength=period) * period / len(rows), 1.0, atol=0.06)
+    np.testing.assert_allclose(np.histogram(rows, 8, (0, n_rows))[0] * 8 / len(rows), 1.0, atol=0.001)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
