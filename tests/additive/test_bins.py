@@ -41,7 +41,9 @@ def columns(n_rows=700, seed=0):
 def test_rows_for_quantiles_are_evenly_distributed(n_rows, period):
     rows = quantile_rows(n_rows)
     assert (len(rows), rows.dtype) == (1 << 16, np.int64)
-    assert rows[0] >= 0 and rows[-1] < n_rows and (np.diff(rows) >= 1).all()
+    assert rows[0] >= 0
+    assert rows[-1] < n_rows
+    assert (np.diff(rows) >= 1).all()
     # also within queries of a fixed length
     np.testing.assert_allclose(np.bincount(rows % period, minlength=period) * period / len(rows), 1.0, atol=0.06)
     np.testing.assert_allclose(np.histogram(rows, 8, (0, n_rows))[0] * 8 / len(rows), 1.0, atol=0.001)

@@ -253,7 +253,9 @@ def test_other_rankers_take_their_arrays():
 
 @pytest.mark.parametrize("ranker", [SOLARRanker(), FactorizedRankSVM(), RegularizedRankSVM()])
 def test_rankers_that_learn_from_labels_say_who_learns_from_preferences(ranker):
-    with pytest.raises(DataError, match=r"requires y to be passed.* RankSVM, AdditiveRankSVM, KernelRankSVM .* learn from Preferences"):
+    with pytest.raises(
+        DataError, match=r"requires y to be passed.* RankSVM, AdditiveRankSVM, KernelRankSVM .* learn from Preferences"
+    ):
         ranker.fit(made())
 
 

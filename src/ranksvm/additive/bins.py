@@ -37,9 +37,9 @@ Rows = Features | TwoBlocks
 
 # Maximum number of bins. A code (number of a level) is one byte, and one of its 256 values is for missing values.
 MAX_BINS = 255
-# Quantiles are computed from at most this many rows, one drawn from each of as many ranges of equal length: the standard
-# deviation of the share of the rows below a cut is then at most 0.002. (If rows at even distances were taken instead,
-# and each range were one query whose rows have an order, all rows could have the same place in that order.)
+# Quantiles are computed from at most this many rows, one drawn from each of as many ranges of equal length: the
+# standard deviation of the share of the rows below a cut is then at most 0.002. (If rows at even distances were taken
+# instead, and each range were one query whose rows have an order, all rows could have the same place in that order.)
 QUANTILE_ROWS = 1 << 16
 SEED = 0
 # Number of rows whose levels are computed in one call; rows of sparse X are made dense in blocks of the same size.
