@@ -1,4 +1,4 @@
-"""Compare ``solver="auto"`` with every solver on a grid of shapes, spectra and C, and on listed pairs.
+"""Compare ``solver="auto"`` with every solver on a grid of shapes, spectra and C, on few rows, and on listed pairs.
 
 python benchmarks/solver_choice.py --cache build/solver_choice.jsonl --seconds 60 -o benchmarks/results/solver_choice.md
 
@@ -28,9 +28,16 @@ from _pieces import Found, Pieces, Section
 from ranksvm import RankSVM
 
 SOLVERS = ("newton", "tron", "auto")
+# for fewer rows than features
+FEW_ROWS_SOLVERS = ("tron", "dual", "direct", "auto")
+LOSSES = ("squared_hinge", "hinge")
 LIMIT = 1.3
+# A fit of few rows that needs more steps than this counts as not certified.
+MAX_ITER = 100
 SEED = 0
 LEVELS = 5
+# A fit that takes longer than this is not repeated, in seconds.
+LONG = 1.0
 # Number of rows that are generated at a time.
 CHUNK = 20_000
 
@@ -69,6 +76,13 @@ SHAPES = (
     Shape(40_000, 136, 700, 0.5),
     Shape(100_000, 10, 20, 0.5),
     Shape(100_000, 245, 120, 0.5),
+)
+FEW_ROWS_SHAPES = (
+    *(Shape(200, 3_000, 20, decay) for decay in (0.0, 0.7)),
+    *(Shape(400, 600, 10, decay) for decay in (0.0, 0.7)),
+    *(Shape(600, 1_800, documents, decay) for documents in (20, 600) for decay in (0.0, 0.7)),
+    *(Shape(1_000, 1_500, 6, decay) for decay in (0.0, 0.7)),
+    Shape(1_000, 47_000, 20, 0.0, 0.004),
 )
 CS = (1e-4, 1e-2, 1.0, 100.0)
 # Dense real data, whose features are strongly correlated.
@@ -138,22 +152,38 @@ def of_grid(shape: Shape, Cs: tuple[float, ...], repeats: int) -> list[dict[str,
     return found
 
 
+def of_few_rows(shape: Shape, Cs: tuple[float, ...], repeats: int) -> list[dict[str, Any]]:
+    """Call `of_data` for generated data with fewer rows than features, for each loss."""
+    found = []
+    for loss in LOSSES:
+        options = {"loss": loss, "max_iter": MAX_ITER}
+        found += of_data(f"{shape}, {loss}", made(shape), Cs, repeats, FEW_ROWS_SOLVERS, **options)
+    made.cache_clear()
+    return found
+
+
 def of_data(
-    name: str, data: tuple[Any, np.ndarray, np.ndarray], Cs: tuple[float, ...], repeats: int
+    name: str,
+    data: tuple[Any, np.ndarray, np.ndarray],
+    Cs: tuple[float, ...],
+    repeats: int,
+    solvers: tuple[str, ...] = SOLVERS,
+    **options: Any,
 ) -> list[dict[str, Any]]:
     """For each C: the shortest time of each solver in some rounds, in which the solvers take turns."""
     found = []
     X = data[0]
     # more rounds of short fits, whose times vary more
     rounds = 1 if repeats == 1 or X.size > 3e6 else repeats if X.size > 3e5 else 5 * repeats
+    if scipy.sparse.issparse(X):  # "newton" refuses CSR rows with hundreds of features
+        solvers = tuple(solver for solver in solvers if solver != "newton")
     for C in Cs:
-        # "newton" refuses CSR rows with hundreds of features
-        solvers = SOLVERS[1:] if scipy.sparse.issparse(X) else SOLVERS
-        rankers = {solver: RankSVM(C=C, solver=solver, n_jobs=1) for solver in solvers}
+        rankers = {solver: RankSVM(C=C, solver=solver, n_jobs=1, **options) for solver in solvers}
         times: dict[str, list[float]] = {solver: [] for solver in solvers}
         for _ in range(rounds):
             for solver, ranker in rankers.items():
-                times[solver].append(processor_seconds(ranker, *data))
+                if not times[solver] or times[solver][0] < LONG:
+                    times[solver].append(processor_seconds(ranker, *data))
         auto = rankers["auto"]
         found.append(
             {
@@ -162,33 +192,55 @@ def of_data(
                 "seconds": {solver: min(values) for solver, values in times.items()},
                 "solver": auto.solver_,
                 "products": auto.history_["hessian_products"][-1],
-                "converged": all(ranker.converged_ for ranker in rankers.values()),
+                "converged": [solver for solver, ranker in rankers.items() if ranker.converged_],
             }
         )
     return found
 
 
-def render_grid(found: list[Found]) -> list[str]:
-    """A table of the grid, with the worst ratio."""
+def milliseconds(seconds: float, converged: bool) -> str:
+    """A time, in parentheses if the fit did not reach tol."""
+    text = f"{1e3 * seconds:.1f}"
+    return text if converged else f"({text})"
+
+
+def grid_table(found: list[Found], solvers: tuple[str, ...]) -> tuple[str, str]:
+    """A sentence with the worst ratio, and the table."""
     rows, ratios = [], []
     for piece in found:
         for case in piece.value:
-            took = case["seconds"]
-            ratio = took["auto"] / min(took.values())
-            ratios.append(ratio)
-            cells = [f"{1e3 * took[solver]:.1f}" if solver in took else "-" for solver in SOLVERS]
-            certified = "yes" if case["converged"] else "**NO**"
-            rows.append(
-                [case["shape"], f"{case['C']:g}", *cells, case["solver"], case["products"], f"{ratio:.2f}", certified]
-            )
+            took, converged = case["seconds"], case["converged"]
+            cells = [milliseconds(took[solver], solver in converged) if solver in took else "-" for solver in solvers]
+            ratio = ""
+            if "auto" in converged:
+                ratios.append(took["auto"] / min(took[solver] for solver in converged))
+                ratio = f"{ratios[-1]:.2f}"
+            certified = "yes" if "auto" in converged else "**NO**"
+            rows.append([case["shape"], f"{case['C']:g}", *cells, case["solver"], case["products"], ratio, certified])
+    heads = ["data", "C", *(f"{solver}, ms" for solver in solvers), "auto took", "products", "ratio", "certified"]
     worst = f"The worst ratio is {max(ratios):.2f}, the median {np.median(ratios):.2f}; the limit is {LIMIT}."
+    return worst, table(heads, rows)
+
+
+def render_grid(found: list[Found]) -> list[str]:
+    """A table of the grid, with the worst ratio."""
+    worst, rows = grid_table(found, SOLVERS)
     return [
         "## The grid",
         "Milliseconds of processor time on one thread, float32 features, tol 1e-4; the ratio is that of `auto` to the "
         f"fastest of the three. The last rows are of real data, dense, the training part of fold 1. {worst}",
-        table(
-            ["data", "C", *(f"{solver}, ms" for solver in SOLVERS), "auto took", "products", "ratio", "certified"], rows
-        ),
+        rows,
+    ]
+
+
+def render_few_rows(found: list[Found]) -> list[str]:
+    """A table of the fits with fewer rows than features, with the worst ratio."""
+    worst, rows = grid_table(found, FEW_ROWS_SOLVERS)
+    return [
+        "## Fewer rows than features",
+        f"As above, at most {MAX_ITER} iterations of each solver that runs. Times in parentheses are of fits that did "
+        f"not reach tol; the ratio is to the fastest that did. {worst}",
+        rows,
     ]
 
 
@@ -256,6 +308,8 @@ def sections(smoke: bool, repeats: int) -> list[Section]:
     shapes = (Shape(300, 10, 20, 0.0), Shape(300, 245, 20, 0.5)) if smoke else SHAPES
     Cs = (0.01,) if smoke else CS
     grid = {str(shape): partial(of_grid, shape, Cs, repeats) for shape in shapes}
+    few_shapes = (Shape(60, 100, 20, 0.0),) if smoke else FEW_ROWS_SHAPES
+    few_rows = {str(shape): partial(of_few_rows, shape, Cs, repeats) for shape in few_shapes}
     if not smoke and data_folder() is not None:
         grid |= {name: partial(of_real, name, Cs, repeats) for name in REAL}
     n_pairs, features = (200, 160) if smoke else (200_000, 1024)
@@ -263,7 +317,11 @@ def sections(smoke: bool, repeats: int) -> list[Section]:
     for who, decay, C in product(("RankSVM", "LogisticRegression"), (0.5,) if smoke else (0.0, 0.5), (1e-3,)):
         key = f"{who}, {n_pairs:,} pairs x {features:,}, {spectrum_name(decay)}, C = {C:g}"
         pairs[key] = partial(in_a_process, n_pairs, features, decay, C, who)
-    return [Section("grid", grid, render_grid), Section("pairs", pairs, render_pairs)]
+    return [
+        Section("grid", grid, render_grid),
+        Section("few rows", few_rows, render_few_rows),
+        Section("pairs", pairs, render_pairs),
+    ]
 
 
 def main(argv=None):
