@@ -2,7 +2,7 @@
 
 python benchmarks/gpu_static.py -o benchmarks/results/gpu_static.md
 
-Needs pip install 'ranksvm[cuda]', and no GPU.
+Needs pip install "ranksvm[cuda]", and no GPU.
 """
 
 import re

@@ -157,7 +157,7 @@ def test_relations_of_duckdb_are_refused():
 def test_without_narwhals_the_message_says_what_to_install(monkeypatch):
     frame = pl.DataFrame({"a": [1.0] * 5})
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[dataframe\]', or pass arrays"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[dataframe\]", or pass arrays'):
         RankSVM().fit(frame, Y, qid=QID)
 
 

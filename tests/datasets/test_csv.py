@@ -219,7 +219,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "data.csv"
     path.write_text(CSV)
-    with pytest.raises(MissingDependencyError, match=r"reading CSV and TSV .* pip install 'ranksvm\[parquet\]'"):
+    with pytest.raises(MissingDependencyError, match=r'reading CSV and TSV .* pip install "ranksvm\[parquet\]"'):
         read_data(path)
 
 

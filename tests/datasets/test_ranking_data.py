@@ -330,7 +330,7 @@ def test_parquet_with_columns_of_other_types(tmp_path):
 
 def test_parquet_without_pyarrow_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[parquet\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[parquet\]"'):
         example().to_parquet(tmp_path / "x.parquet")
     assert os.listdir(tmp_path) == []
 

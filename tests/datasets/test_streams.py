@@ -147,7 +147,7 @@ def test_parquet_that_cannot_be_used(small_windows, tmp_path, monkeypatch):
     with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
         list(iter_data(path))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[parquet\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[parquet\]"'):
         next(iter_data(path))
 
 

@@ -51,7 +51,7 @@ def test_without_a_gpu_one_sentence_says_so():
     with pytest.raises((MissingDependencyError, DeviceError)) as raised:
         open_device("cuda:63")
     if raised.type is MissingDependencyError:
-        assert "pip install 'ranksvm[cuda]'" in str(raised.value)
+        assert 'pip install "ranksvm[cuda]"' in str(raised.value)
     else:
         assert "device='cuda:63'" in str(raised.value)
         assert "Use device='cpu'" in str(raised.value)
@@ -59,7 +59,7 @@ def test_without_a_gpu_one_sentence_says_so():
 
 def test_without_the_packages_the_line_to_type_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "cuda.core", None)
-    with pytest.raises(MissingDependencyError, match=r"needs the packages .*: pip install 'ranksvm\[cuda\]'$"):
+    with pytest.raises(MissingDependencyError, match=r'needs the packages .*: pip install "ranksvm\[cuda\]"$'):
         open_device("cuda:0")
 
 

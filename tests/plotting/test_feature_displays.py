@@ -66,7 +66,7 @@ def test_another_level_axes_and_columns_for_names(weights):
 def test_without_matplotlib_the_message_says_what_to_install(weights, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[plot\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[plot\]"'):
         WeightsDisplay.from_intervals(weights)
 
 

@@ -152,7 +152,7 @@ def test_errors(by_folds, path, monkeypatch):
         PathDisplay.from_path(path, feature_names=["a", "b"])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[plot\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[plot\]"'):
         PathDisplay.from_estimator(by_folds)
 
 

@@ -125,5 +125,5 @@ def test_errors(spectra, display, monkeypatch):
         EnergyDisplay.from_spectra(spectra, queries=[99])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot")
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[plot\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[plot\]"'):
         display.from_spectra(spectra)

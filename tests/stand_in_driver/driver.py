@@ -597,7 +597,7 @@ def missing():
 
         nvrtc.nvrtcVersion()
     except (ImportError, RuntimeError):
-        return "cuda-core, cuda-bindings or NVRTC is not installed: pip install 'ranksvm[cuda]'."
+        return 'cuda-core, cuda-bindings or NVRTC is not installed: pip install "ranksvm[cuda]".'
     return None
 
 

@@ -61,7 +61,7 @@ def _zstd() -> ModuleType:
         import zstandard
     except ImportError:
         raise MissingDependencyError(
-            "reading and writing .zst files needs zstandard: pip install 'ranksvm[zstd]'"
+            'reading and writing .zst files needs zstandard: pip install "ranksvm[zstd]"'
         ) from None
     return zstandard
 

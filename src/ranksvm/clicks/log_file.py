@@ -256,7 +256,7 @@ def _pyarrow() -> ModuleType:
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
-        raise MissingDependencyError("click logs in files need pyarrow: pip install 'ranksvm[parquet]'") from None
+        raise MissingDependencyError('click logs in files need pyarrow: pip install "ranksvm[parquet]"') from None
     return pyarrow
 
 

@@ -1,4 +1,4 @@
-"""RankSVM on a Dask cluster: ``pip install 'ranksvm[dask]'``.
+"""RankSVM on a Dask cluster: ``pip install "ranksvm[dask]"``.
 
 Nothing else in this package imports Dask.
 """
@@ -10,7 +10,7 @@ from ranksvm._util.lazy import lazy_names
 from ranksvm.exceptions import MissingDependencyError
 
 if find_spec("distributed") is None:
-    raise MissingDependencyError("ranksvm.dask needs Dask and its scheduler: pip install 'ranksvm[dask]'")
+    raise MissingDependencyError('ranksvm.dask needs Dask and its scheduler: pip install "ranksvm[dask]"')
 
 if TYPE_CHECKING:
     from ranksvm.dask.additive_rank_svm import DaskAdditiveRankSVM, DaskAdditiveRankSVMCV

@@ -94,7 +94,7 @@ class Cluster:
                 what = "cannot import ranksvm" if isinstance(found, ImportError) else f"has ranksvm {found}"
                 raise ClusterError(
                     f"the worker {worker} {what}, and this process has ranksvm {__version__}: install that version "
-                    "on every worker (pip install 'ranksvm[dask]')."
+                    'on every worker (pip install "ranksvm[dask]").'
                 )
 
     def run_on_workers(self, function: Callable[..., object], *arguments: Any) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class DaskRankSVM(DaskSingleRanker):
     warm_start : bool, default False
         Start from the ``coef_`` of the last fit.
     device : str, default "cpu"
-        Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install 'ranksvm[cuda]'`` on it);
+        Where workers compute: "cpu"; "cuda" or "cuda:1", a GPU of each worker (``pip install "ranksvm[cuda]"`` on it);
         or "auto", which chooses for each part as in `RankSVM`, and needs `ranksvm.calibrate_device` on the workers.
         For several GPUs start a worker for each, with its own ``CUDA_VISIBLE_DEVICES``, instead of giving a list. If
         only some workers have the GPU, the others use their CPU, after a warning; if none has it, `fit` raises

@@ -92,7 +92,7 @@ def _narwhals() -> ModuleType:
     except ImportError:
         raise MissingDependencyError(
             "reading a DataFrame needs narwhals, which scikit-learn includes from 1.9 on: "
-            "pip install 'ranksvm[dataframe]', or pass arrays (X.to_numpy())"
+            'pip install "ranksvm[dataframe]", or pass arrays (X.to_numpy())'
         ) from None
     return narwhals
 

@@ -321,7 +321,7 @@ def pyarrow_with(module: str, what: str) -> ModuleType:
         if module == "csv":  # pyarrow loads this while it converts columns, and then loses Ctrl-C
             importlib.import_module("pyarrow.compute")
     except ImportError:
-        raise MissingDependencyError(f"{what} needs pyarrow: pip install 'ranksvm[parquet]'") from None
+        raise MissingDependencyError(f'{what} needs pyarrow: pip install "ranksvm[parquet]"') from None
     if callable(signal.getsignal(signal.SIGTERM)):
         # The program handles signals itself, as commands do. While pyarrow reads CSV, its own handlers would lose them.
         pyarrow.enable_signal_handlers(False)

@@ -39,7 +39,7 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.device")
 
-INSTALL = "pip install 'ranksvm[cuda]'"
+INSTALL = 'pip install "ranksvm[cuda]"'
 # N_THREADS: number of threads in a block. BLOCKS_PER_MULTIPROCESSOR: number of blocks that a multiprocessor runs at a
 # time. If blocks keep rows in shared memory, a multiprocessor runs only LARGE_BLOCKS of them at a time.
 N_THREADS = 256

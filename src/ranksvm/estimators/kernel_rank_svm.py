@@ -110,7 +110,7 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         KeyboardInterrupt.
     device : str, default "cpu"
         Where the kernel matrix, or the features of an approximation, are computed, stored and multiplied: "cpu"; "cuda"
-        or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``), in the memory that is free there; or "auto", as in
+        or "cuda:1", a GPU (``pip install "ranksvm[cuda]"``), in the memory that is free there; or "auto", as in
         `RankSVM`. Rows of the matrix that do not fit are computed again for every product. A callable kernel needs the
         CPU. docs/gpu.md says when a GPU is worth it.
     n_jobs : int or None, default None

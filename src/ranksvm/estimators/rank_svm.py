@@ -105,7 +105,7 @@ class RankSVMCore(DualMixin, LinearRanker):
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.
     device : str or list of str, default "cpu"
-        Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install 'ranksvm[cuda]'``); a list of
+        Where rows, scores and pairs are: "cpu"; "cuda" or "cuda:1", a GPU (``pip install "ranksvm[cuda]"``); a list of
         GPUs, which share the queries; or "auto", the GPU that `ranksvm.calibrate_device` has measured, if the fit is
         estimated to be faster there, and otherwise the CPU. Solvers, results and certificates are the same, with sums
         in float64 everywhere. Solver "dual" and losses given as Python functions need the CPU. docs/gpu.md

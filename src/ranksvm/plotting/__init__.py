@@ -1,4 +1,4 @@
-"""Displays of fitted models, in scikit-learn's style; drawn with matplotlib (``pip install 'ranksvm[plot]'``)."""
+"""Displays of fitted models, in scikit-learn's style; drawn with matplotlib (``pip install "ranksvm[plot]"``)."""
 
 from ranksvm.plotting.feature_displays import ShapeDisplay, WeightsDisplay
 from ranksvm.plotting.grid_display import GridDisplay

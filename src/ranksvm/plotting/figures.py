@@ -105,7 +105,7 @@ def _pyplot() -> ModuleType:
     try:
         from matplotlib import pyplot
     except ImportError:
-        raise MissingDependencyError("plotting needs matplotlib: pip install 'ranksvm[plot]'") from None
+        raise MissingDependencyError('plotting needs matplotlib: pip install "ranksvm[plot]"') from None
     return pyplot
 
 

@@ -1,4 +1,4 @@
-"""A report on a model: one HTML file that needs nothing else (``pip install 'ranksvm[report]'``)."""
+"""A report on a model: one HTML file that needs nothing else (``pip install "ranksvm[report]"``)."""
 
 from ranksvm.report.report import Report, make_report
 

@@ -235,7 +235,7 @@ def check_jinja() -> None:
     try:
         import jinja2  # noqa: F401
     except ImportError:
-        raise MissingDependencyError("a report needs jinja2: pip install 'ranksvm[report]'") from None
+        raise MissingDependencyError('a report needs jinja2: pip install "ranksvm[report]"') from None
 
 
 def _environment() -> "jinja2.Environment":

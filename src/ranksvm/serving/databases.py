@@ -229,7 +229,7 @@ class PostgresDatabase:
             import psycopg
         except ImportError:
             raise MissingDependencyError(
-                "a store in PostgreSQL needs psycopg: pip install 'ranksvm[serve,postgres]'"
+                'a store in PostgreSQL needs psycopg: pip install "ranksvm[serve,postgres]"'
             ) from None
         self._errors_of = psycopg.Error
         self._url = url

@@ -60,7 +60,7 @@ def bound_server(
         from ranksvm.serving.connections import Connection, Connections
     except ImportError as error:
         service.close()
-        text = f"a learning service needs {error.name}: pip install 'ranksvm[serve]'"
+        text = f'a learning service needs {error.name}: pip install "ranksvm[serve]"'
         raise MissingDependencyError(text) from None
 
     options = service.options

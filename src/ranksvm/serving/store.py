@@ -166,7 +166,7 @@ class Store:
         if version != SCHEMA_VERSION:
             raise StoreError(
                 f"{name} has schema version {version}, and this ranksvm works with version {SCHEMA_VERSION}. "
-                "Upgrade it: pip install --upgrade 'ranksvm[serve]'."
+                'Upgrade it: pip install --upgrade "ranksvm[serve]".'
             )
 
     def _create(self) -> None:

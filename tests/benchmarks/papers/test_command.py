@@ -156,7 +156,7 @@ def test_without_matplotlib_output_is_refused_before_any_work(data, tmp_path):
         [sys.executable, "-c", script, *arguments], cwd=SCRIPTS, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert "pip install 'ranksvm[plot]'" in done.stderr
+    assert 'pip install "ranksvm[plot]"' in done.stderr
     assert not (tmp_path / "out").exists()
     # an item without a plot needs none
     arguments[:1] = ["lee-lin-2014", "data"]

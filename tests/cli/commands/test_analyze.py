@@ -166,4 +166,4 @@ def test_what_cannot_be(ranksvm, folder, hinge, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     stderr = ranksvm("analyze", hinge, train, "--plot", tmp_path / "x.png", code=1).stderr
-    assert "pip install 'ranksvm[plot]'" in stderr
+    assert 'pip install "ranksvm[plot]"' in stderr

@@ -33,7 +33,7 @@ def test_it_leaves_the_instruction_set_as_it_was(ranksvm):
 def test_a_person_sees_extras_and_how_to_get_them(ranksvm, monkeypatch):
     monkeypatch.setattr(doctor, "_package", lambda name, needs: found(name, needs, None))
     stdout = ranksvm("doctor").stdout
-    assert "pip install 'ranksvm[parquet]'" in stdout
+    assert 'pip install "ranksvm[parquet]"' in stdout
     assert doctor.GIVES["parquet"] in stdout
     assert "No problem found." in stdout
 
@@ -74,7 +74,7 @@ def test_extras_are_those_of_the_metadata(monkeypatch):
     assert by_name["cuda"]["packages"] == [found("cuda-bindings", "==13.*", "12.9", too_old=True)]
     assert by_name["dask"]["packages"] == [found("dask", ">=2025.1", "2025.1")]
     assert all(package["name"] == "zstandard" for package in by_name["zstd"]["packages"])
-    assert by_name["dask"]["install"] == "pip install 'ranksvm[dask]'"
+    assert by_name["dask"]["install"] == 'pip install "ranksvm[dask]"'
 
 
 def test_an_old_package_is_a_problem(ranksvm, monkeypatch):

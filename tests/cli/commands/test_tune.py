@@ -216,7 +216,7 @@ def test_weights_and_pairs_are_used(ranksvm_json, folder, train, tmp_path):
 def test_a_plot_without_matplotlib_is_refused_at_once(ranksvm, folder, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     stderr = ranksvm("tune", folder / "train.txt", *RANGE, "--plot", tmp_path / "curves.png", code=1).stderr
-    assert stderr == "Error: plotting needs matplotlib: pip install 'ranksvm[plot]'\n"
+    assert stderr == 'Error: plotting needs matplotlib: pip install "ranksvm[plot]"\n'
 
 
 @pytest.mark.parametrize("suffix", [".png", ".SVG"])

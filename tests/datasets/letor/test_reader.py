@@ -350,7 +350,7 @@ def test_empty_and_absent_files(tmp_path):
 def test_zstd_without_its_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'ranksvm\[zstd\]'"):
+    with pytest.raises(MissingDependencyError, match=r'pip install "ranksvm\[zstd\]"'):
         read(b"\x28\xb5\x2f\xfd....")
 
 

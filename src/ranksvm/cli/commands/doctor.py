@@ -100,7 +100,7 @@ def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             "installed": all(package["version"] is not None for package in packages),
             "packages": packages,
             "gives": GIVES.get(name, ""),
-            "install": f"pip install 'ranksvm[{name}]'",
+            "install": f'pip install "ranksvm[{name}]"',
         }
         for name, packages in extras.items()
     ]

@@ -87,7 +87,7 @@ def report_command(ctx: click.Context, **options: Any) -> None:
 
     It describes the data, the fit and its certificate, the choice of C, metrics with intervals and paired tests, NDCG@k
     curves, wins and losses by query, weights (or shapes) and importance, the worst queries, and scores by label.
-    Queries are compared by the first of the --metrics. Needs pip install 'ranksvm[report]'.
+    Queries are compared by the first of the --metrics. Needs pip install "ranksvm[report]".
 
     \b
     Examples:

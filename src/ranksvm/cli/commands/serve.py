@@ -228,7 +228,7 @@ def serve_command(ctx: click.Context, **options: Any) -> None:
     """Rank documents over HTTP, take feedback, and learn from it; a page at / shows the state of the service.
 
     Everything is in the store: after a restart, the service continues where it stopped, even if it was killed. Several
-    services may share a store; one of them learns. Needs pip install 'ranksvm[serve]'.
+    services may share a store; one of them learns. Needs pip install "ranksvm[serve]".
 
     \b
     Examples:
