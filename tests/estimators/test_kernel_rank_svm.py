@@ -518,3 +518,20 @@ def test_a_matrix_that_is_clearly_too_coarse_is_replaced_before_the_smoothing_is
     assert (coarse.kernel_dtype_, coarse.converged_) == ("float64", True)
     assert coarse.objective_ == pytest.approx(fine.objective_, rel=2e-7)
     assert {len(trace) for trace in coarse.history_.values()} == {coarse.n_iter_ + 1}
+
+
+def test_memory_for_a_hessian_is_required_only_by_solvers_that_build_one():
+    data = make_ranking(n_queries=6, n_docs=20, n_features=4, random_state=0)
+
+    def fitted(solver, n_components, memory_limit):
+        options = {"approximation": "fourier", "n_components": n_components, "memory_limit": memory_limit}
+        return KernelRankSVM(0.1, solver=solver, n_jobs=1, **options).fit(data.X, data.y, qid=data.qid)
+
+    for solver in ("tron", "direct"):
+        assert fitted(solver, 1000, "50MB").converged_
+    with pytest.raises(OptionError, match="needs at least 7"):
+        fitted("newton", 1000, "50MB")
+    # no solver builds a Hessian of more than 2,000 features
+    assert fitted("auto", 5001, "100MB").converged_
+    with pytest.raises(OptionError, match="solver='newton' builds a dense Hessian"):
+        fitted("newton", 5001, "100MB")

@@ -129,6 +129,17 @@ def test_chunks_are_as_small_as_memory_is_and_too_little_is_refused():
     assert module.MIN_ROWS <= sizes[0] < sizes[1] < sizes[2] <= module.CHUNK_BYTES // (8 * 12)
 
 
+def test_memory_for_a_hessian_is_counted_only_where_one_may_be_built(monkeypatch):
+    X, *_ = make_data()
+    features = FourierFeatures.drawn(KERNEL, X.shape[1], 1000, random_state=0)
+    memory = 50_000_000  # 9 squares take 72 MB
+    with pytest.raises(OptionError, match=r"1,000 features of 70 rows needs at least 7\d\.\d MB"):
+        feature_design(X, features, memory=memory)
+    assert isinstance(feature_design(X, features, memory=memory, hessian=False), DenseDesign)
+    monkeypatch.setattr(module, "MAX_VARIABLES", 999)
+    assert isinstance(feature_design(X, features, memory=memory), DenseDesign)
+
+
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("kind", ["nystroem", "fourier"])
 def test_value_gradient_and_hessian_against_explicit_pairs(kind, n_threads, monkeypatch):

@@ -456,7 +456,8 @@ class FeatureProblem(LinearProblem):
         loss, dtype = options.loss, options.kernel_dtype
         if device is None:
             left = max(0, memory_bytes(options.memory_limit) - (0 if X is data.X else stored_bytes(X)))
-            design = feature_design(X, features, memory=left, dtype=np.dtype(dtype), n_threads=data.n_threads)
+            how: dict[str, Any] = {"memory": left, "dtype": np.dtype(dtype), "n_threads": data.n_threads}
+            design = feature_design(X, features, **how, hessian=options.solver in ("auto", "newton"))
             term: DataTerm = ThreadedTerm(design, loss.with_pairs(pairs), threads_for(loss, data.n_threads))
         else:
             from ranksvm.terms.device.features import feature_term

@@ -11,6 +11,7 @@ from ranksvm._util.types import Features
 from ranksvm.data.design_matrix import Basis, DenseDesign, DesignMatrix, mapped_file
 from ranksvm.exceptions import OptionError
 from ranksvm.kernels.features import FeatureMap
+from ranksvm.terms.hessian_cost import MAX_VARIABLES
 
 __all__ = ["ComputedDesign", "feature_design"]
 
@@ -19,10 +20,10 @@ __all__ = ["ComputedDesign", "feature_design"]
 CHUNK_BYTES = 8 << 20
 COPIES = 3
 MIN_ROWS = 16
-# Additional memory of a solver, measured as the peak of whole fits: the number of vectors with an entry for each row,
-# the number of square matrices over the features, and the number of rows of a Hessian's block, of which each thread
-# holds two.
-ROW_VECTORS = 28
+# Additional memory of a solver, measured as the peak of whole fits: the number of vectors with an entry for each row or
+# for each feature; and, with explicit Hessians, the number of square matrices over the features, and the number of rows
+# of a Hessian's block, of which each thread holds two.
+VECTORS = 28
 SQUARES = 9
 HESSIAN_ROWS = 1024
 
@@ -134,7 +135,13 @@ class _ComputedProducts:
 
 
 def feature_design(
-    X: Features, features: FeatureMap, *, memory: float = np.inf, dtype: DTypeLike = np.float32, n_threads: int = 1
+    X: Features,
+    features: FeatureMap,
+    *,
+    memory: float = np.inf,
+    dtype: DTypeLike = np.float32,
+    n_threads: int = 1,
+    hessian: bool = True,
 ) -> DesignMatrix:
     """The design matrix whose rows are features of the rows of X.
 
@@ -153,6 +160,8 @@ def feature_design(
         Type in which they are kept.
     n_threads : int
         Number of threads.
+    hessian : bool
+        Whether the solver may build explicit Hessians, if there are not too many features for one.
 
     Returns
     -------
@@ -165,7 +174,7 @@ def feature_design(
         When ``memory`` is too small even if no features are stored.
     """
     n_rows, n_features = X.shape[0], features.n_features
-    beside = _bytes_beside(n_rows, n_features, n_threads)
+    beside = _bytes_beside(n_rows, n_features, n_threads, hessian and n_features <= MAX_VARIABLES)
     # chunks are freed before a solver begins, if all features are kept
     kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
     if kept_bytes > memory:
@@ -189,10 +198,12 @@ def feature_design(
     return DenseDesign(kept)
 
 
-def _bytes_beside(n_rows: int, n_features: int, n_threads: int) -> int:
-    """Memory of a solver and its Hessian in addition to features."""
-    blocks = 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
-    return 8 * (ROW_VECTORS * n_rows + SQUARES * n_features**2 + blocks)
+def _bytes_beside(n_rows: int, n_features: int, n_threads: int, hessian: bool) -> int:
+    """Memory of a solver, maybe with its Hessian, in addition to features."""
+    numbers = VECTORS * (n_rows + n_features)
+    if hessian:
+        numbers += SQUARES * n_features**2 + 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
+    return 8 * numbers
 
 
 def _chunk_rows(features: FeatureMap) -> int:
