@@ -204,6 +204,25 @@ def test_the_hinge_has_a_price_too(data):
     assert same.duality_gap_ <= model.duality_gap_ * 1.001
 
 
+def test_an_edit_of_a_model_of_preferences_has_its_price(data):
+    X = data[0]
+    preferences = ranksvm.Preferences(X[:100], X[100:200], weight=np.linspace(0.5, 2.0, 100)).taken(range(5, 95))
+    model = AdditiveRankSVM(C=0.5, tol=1e-8).fit(preferences)
+    same = model.edit_shape(0, model.shapes()[0].steps, preferences)
+    assert same.objective_ == pytest.approx(model.objective_, rel=1e-12)
+    assert same.duality_gap_ <= model.duality_gap_ * 1.001 + 1e-12 * model.objective_
+    with pytest.raises(DataError, match="qid is given in addition to Preferences"):
+        model.edit_shape(0, {1: 0.0}, preferences, qid=np.zeros(200))
+
+
+def test_an_edit_says_what_to_pass_instead_of_ranking_data_or_a_path(model, data):
+    ranking_data = ranksvm.RankingData(*data)
+    with pytest.raises(DataError, match="RankingData are not an array of features: give X="):
+        model.edit_shape(1, [0.0, 1.0], ranking_data)
+    with pytest.raises(DataError, match=r"X is 'train.txt': read the file first, .*, and pass X=data.X, y=data.y"):
+        model.edit_shape(1, [0.0, 1.0], "train.txt")
+
+
 def test_edits_that_are_refused(model, data):
     X, y, qid = data
     with pytest.raises(OptionError, match="names the feature 'f9'"):

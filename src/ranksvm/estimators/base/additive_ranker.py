@@ -249,7 +249,7 @@ class AdditiveRanker(Ranker):
         self,
         feature: str | int,
         values: ArrayLike | Mapping[int, float],
-        X: MatrixLike | None = None,
+        X: MatrixLike | Preferences | None = None,
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
@@ -274,8 +274,10 @@ class AdditiveRanker(Ranker):
         values : array-like of shape (n_levels,), or dict of int to float
             The new steps: one for each level, like the column ``step`` in the tables of `shapes`; or a dict from the
             numbers of some levels to their steps. Only the differences between steps matter. The linear part stays.
-        X, y : array-like, optional
-            The training data.
+        X : array-like, sparse matrix, DataFrame or Preferences, optional
+            Features of the training data. Data that ``fit`` took as a path or `RankingData` are passed as arrays.
+        y : array-like, optional
+            Labels of the training data.
         qid, group, sample_weight, query_weight, propensity, pairs, pair_weight, event : array-like, optional
             As in ``fit``, with the same values.
 
@@ -320,6 +322,10 @@ class AdditiveRanker(Ranker):
         now = {"feature": number, "objective": self.objective_, "duality_gap": self.duality_gap_}
         edited.edited_ = {name: [*earlier[name], value] for name, value in now.items()}
         if X is not None:
+            if isinstance(X, Preferences):
+                qid, pairs, pair_weight = X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)
+                X = frames.stacked(*X.blocks)
+            frames.refuse_containers(X)
             if y is None and pairs is None:
                 raise DataError("edit_shape: X is given without y or pairs, and the objective needs all training data.")
             X, ids = self._split_qid(X, qid)
