@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import ranksvm
 from ranksvm import AdditiveRankSVM, Preferences, RankSVM, make_ranking
@@ -394,3 +394,21 @@ def test_a_path_does_not_choose_interactions():
 def test_a_model_before_its_fit_has_no_importances():
     with pytest.raises(NotFittedError):
         AdditiveRankSVM().feature_importance(np.ones((2, 3)))
+
+
+def test_advice_for_more_iterations_leaves_out_the_scale_of_features():
+    data = make_ranking(n_queries=20, n_docs=10, n_features=3, random_state=0)
+    ranker = AdditiveRankSVM(C=100.0, tol=1e-9, max_iter=1)
+    message = r"Stopped at max_iter before the certificate met tol: raise max_iter or lower C\."
+    with pytest.warns(ConvergenceWarning, match=message):
+        ranker.fit(data.X, data.y, qid=data.qid)
+    assert "scale" not in ranker.status_
+    with pytest.warns(ConvergenceWarning, match=f"C = 100: {message}"):
+        ranker.path(data.X, data.y, qid=data.qid, Cs=[100.0])
+
+
+def test_advice_at_the_limit_of_precision_leaves_out_the_scale_of_features():
+    data = make_ranking(n_queries=20, n_docs=10, n_features=3, random_state=0)
+    ranker = AdditiveRankSVM(C=100.0, tol=1e-15)
+    with pytest.warns(ConvergenceWarning, match=r"A larger tol or a smaller C would let it be met\."):
+        ranker.fit(data.X, data.y, qid=data.qid)
