@@ -9,9 +9,9 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, scalers
+from ranksvm.data import QueryMinMaxScaler, QueryStandardScaler, RetrieverScaler, scalers
 from ranksvm.datasets import read_letor
-from ranksvm.exceptions import DataError, OneQueryWarning
+from ranksvm.exceptions import DataError, OneQueryWarning, OptionError
 
 SCALERS = [(QueryMinMaxScaler, MinMaxScaler), (QueryStandardScaler, StandardScaler)]
 
@@ -208,3 +208,26 @@ def test_letor_files_are_normalized_so(shared_data):
     scaled = QueryMinMaxScaler().fit_transform(data.X, qid=data.qid)
     varying = spread[data.queries.numbers()] > 0.5
     assert np.abs(scaled - data.X)[varying].max() < 1e-5
+
+
+@pytest.mark.parametrize("name", ["with_mean", "with_std", "copy"])
+@pytest.mark.parametrize("value", [3, 1, "no", None])
+def test_flags_are_true_or_false(name, value):
+    scaler = QueryStandardScaler(**{name: value})
+    with pytest.raises(OptionError, match=f"{name} must be True or False, got {value!r}"):
+        scaler.fit([[1.0], [2.0]], qid=[1, 1])
+    fitted = QueryStandardScaler().fit([[1.0], [2.0]], qid=[1, 1]).set_params(**{name: value})
+    with pytest.raises(OptionError, match=f"{name} must be True or False, got {value!r}"):
+        fitted.transform([[1.0], [2.0]], qid=[1, 1])
+
+
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler, RetrieverScaler])
+def test_every_scaler_checks_copy(scaler):
+    with pytest.raises(OptionError, match="copy must be True or False, got 'yes'"):
+        scaler(copy="yes").fit([[1.0], [2.0]], qid=[1, 1])
+    assert scaler(copy=np.True_).fit_transform([[1.0], [2.0]], qid=[1, 1]).tolist() == [[0.0], [1.0]]
+
+
+def test_an_engine_that_is_no_name_is_refused():
+    with pytest.raises(OptionError, match=r"engine must be one of 'elasticsearch', 'opensearch', got \['opensearch'\]"):
+        RetrieverScaler(engine=["opensearch"]).fit([[1.0]], qid=[1])

@@ -186,6 +186,15 @@ def test_a_column_that_is_named_or_left_out_is_no_feature(tmp_path):
         read_data(path, ignore=[1])
 
 
+@pytest.mark.parametrize("name", ["missing", "require_labels"])
+def test_flags_of_readers_are_true_or_false(name, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,qid,x\n1,a,5\n0,a,6\n")
+    for read in (read_data, lambda *args, **options: next(iter_data(*args, **options))):
+        with pytest.raises(OptionError, match=f"{name} must be True or False, got 'no'"):
+            read(path, **{name: "no"})
+
+
 def test_booleans_are_zeros_and_ones(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("label,qid,new,old,x\nTrue,1,True,false,0.5\nFalse,1,False,true,1.5\n")

@@ -141,6 +141,8 @@ def test_pairs_files_and_calibration(tmp_path):
     [
         ({"step_weights": [-1.0]}, "step_weights must be"),
         ({"step_weights": ["a"]}, "step_weights must be numbers"),
+        ({"step_weights": ["0.1"]}, "step_weights must be numbers"),
+        ({"step_weights": [True]}, "step_weights must be numbers"),
         ({"step_weights": []}, "step_weights must be a list"),
         ({"step_weights": [0.0], "linear": False}, "leave nothing to learn"),
         ({"interactions": "all"}, "interactions must be"),

@@ -163,7 +163,9 @@ def test_errors(data):
     for gammas, message in [
         ([], "gammas must be a list of numbers"),
         ([-1.0], "gammas must be a positive"),
-        (["x"], "gammas must be"),
+        (["x"], "gammas must be positive, finite numbers"),
+        (["0.1"], "gammas must be positive, finite numbers"),
+        ([True], "gammas must be positive, finite numbers"),
     ]:
         with pytest.raises(OptionError, match=message):
             KernelRankSVMCV(CS, gammas).fit(data.X, data.y, qid=data.qid)

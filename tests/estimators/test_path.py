@@ -80,7 +80,17 @@ def test_the_path_warns_where_it_stops_early(data):
 
 
 @pytest.mark.parametrize(
-    ("Cs", "message"), [([1, -1], "Cs must be"), ([], "Cs must be"), ([[1]], "Cs must be"), (["x"], "Cs must be")]
+    ("Cs", "message"),
+    [
+        ([1, -1], "Cs must be a positive, finite number, got -1"),
+        ([], "Cs must be a list of numbers"),
+        ([[1]], "Cs must be a list of numbers"),
+        (["x"], "Cs must be positive, finite numbers"),
+        (["1e-3"], "Cs must be positive, finite numbers"),
+        ([0.1, True], "Cs must be positive, finite numbers"),
+        (np.array([True]), "Cs must be positive, finite numbers"),
+        ([0.1, 10**400], "Cs must be positive, finite numbers"),
+    ],
 )
 def test_Cs_that_cannot_be(Cs, message, data):
     for call in (

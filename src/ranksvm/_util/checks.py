@@ -36,6 +36,7 @@ __all__ = [
     "is_sparse",
     "level_of_caller",
     "n_rows_of",
+    "numbers_of",
     "overflow_of_certificate",
     "overflow_refused",
     "quiet_overflow",
@@ -55,6 +56,14 @@ def is_number(value: object) -> TypeGuard[float]:
     """Whether a value is a real number, of Python or NumPy (not True or False), possibly not finite."""
     # float first: isinstance is slow for an abstract class
     return isinstance(value, float) or (isinstance(value, numbers.Real) and not isinstance(value, bool))
+
+
+def numbers_of(values: object) -> np.ndarray:
+    """The numbers of a list as float64, with at least one dimension; TypeError if it holds anything else, as text."""
+    given = np.atleast_1d(np.asarray(values, dtype=object))
+    if not all(map(is_number, given.flat)):
+        raise TypeError("not all values are numbers")
+    return given.astype(np.float64)
 
 
 @overload

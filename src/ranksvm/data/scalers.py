@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ranksvm._util.checks import is_sparse
+from ranksvm._util.checks import check, flag, is_sparse, one_of
 from ranksvm._util.sparse_format import without_duplicates
 from ranksvm._util.types import Features, MatrixLike
 from ranksvm.data import frames
@@ -61,6 +61,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         DataError
             When X is not two-dimensional, is sparse but may not be, has infinite values, or has NaN that the scaler
             does not accept, or ``qid`` and X differ in length.
+        OptionError
+            When a parameter of the scaler has an invalid value.
         """
         X, qid, _ = frames.split_qid(X, qid)
         X = self._validated(X, reset=True, copy=False)
@@ -89,6 +91,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         DataError
             When X is not two-dimensional, is sparse but may not be, has infinite values, or has NaN that the scaler
             does not accept, ``qid`` and X differ in length, or ``qid`` is None and there are more than 1,000 rows.
+        OptionError
+            When a parameter of the scaler has an invalid value.
         """
         check_is_fitted(self)
         X, qid, _ = frames.split_qid(X, qid)
@@ -119,6 +123,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
     def _validated(self, X: MatrixLike, reset: bool, copy: bool) -> Features:
+        check(copy=flag(self.copy))
         if is_sparse(X):
             self._check_sparse()
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": None}
@@ -251,6 +256,10 @@ class QueryStandardScaler(_QueryScaler):
         tags.input_tags.sparse = not self.with_mean
         return tags
 
+    def _validated(self, X: MatrixLike, reset: bool, copy: bool) -> Features:
+        check(with_mean=flag(self.with_mean), with_std=flag(self.with_std))
+        return super()._validated(X, reset, copy)
+
     def _check_sparse(self) -> None:
         if self.with_mean:
             raise DataError(
@@ -331,8 +340,7 @@ class RetrieverScaler(_QueryScaler):
         return tags
 
     def _validated(self, X: MatrixLike, reset: bool, copy: bool) -> Features:
-        if self.engine not in NORMALIZERS:
-            raise OptionError(f"engine must be one of {', '.join(map(repr, NORMALIZERS))}, got {self.engine!r}.")
+        check(engine=one_of(self.engine, NORMALIZERS))
         if self.normalizer not in NORMALIZERS[self.engine]:
             allowed = ", ".join(map(repr, NORMALIZERS[self.engine]))
             raise OptionError(f"normalizer must be one of {allowed} for {self.engine}, got {self.normalizer!r}.")

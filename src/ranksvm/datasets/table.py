@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ranksvm._util.checks import is_integer
+from ranksvm._util.checks import check, flag, is_integer
 from ranksvm.data.frames import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
@@ -63,6 +63,7 @@ class Columns:
     def __post_init__(self) -> None:
         if isinstance(self.ignore, str) or not all(isinstance(name, str) for name in self.ignore):
             raise OptionError(f"ignore must be a list of column names, got {self.ignore!r}.")
+        check(require_labels=flag(self.require_labels), missing=flag(self.missing))
         named = [self.label, self.qid, self.docid]
         if not all(isinstance(name, str) for name in named):
             raise OptionError(f"label, qid and docid must be column names, got {named!r}.")

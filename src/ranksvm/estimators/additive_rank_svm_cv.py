@@ -295,7 +295,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         """The step weights to try, ascending."""
         given = STEP_WEIGHTS if self.step_weights is None else self.step_weights
         try:
-            weights = np.unique(np.atleast_1d(np.asarray(given, dtype=np.float64)))
+            weights = np.unique(checks.numbers_of(given))
         except (TypeError, ValueError, OverflowError):
             raise OptionError(f"step_weights must be numbers from 0, got {self.step_weights!r}.") from None
         if weights.ndim != 1 or len(weights) == 0:

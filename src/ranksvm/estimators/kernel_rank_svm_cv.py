@@ -196,7 +196,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
         try:
             given = np.atleast_1d(np.asarray(self.gammas, dtype=object))
             named = [gamma_of(self.kernel, each, data.X) if each in ("scale", "auto") else each for each in given]
-            gammas = np.sort(np.asarray(named, dtype=np.float64))
+            gammas = np.sort(checks.numbers_of(named))
         except (TypeError, ValueError, OverflowError):
             raise OptionError(f"gammas must be positive, finite numbers, got {self.gammas!r}.") from None
         if gammas.ndim != 1 or len(gammas) == 0:

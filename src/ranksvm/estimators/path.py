@@ -189,7 +189,7 @@ def c_values(Cs: ArrayLike | None) -> np.ndarray:
     if Cs is None:
         return 2.0 ** np.arange(-15, 6)
     try:
-        values = np.atleast_1d(np.asarray(Cs, dtype=np.float64))
+        values = checks.numbers_of(Cs)
     except (TypeError, ValueError, OverflowError):  # no numbers; an integer that is too large for float64
         raise OptionError(f"Cs must be positive, finite numbers, got {Cs!r}.") from None
     if values.ndim != 1 or len(values) == 0:
