@@ -55,6 +55,7 @@ def test_extras_are_those_of_the_metadata(monkeypatch):
         'ancient>=1; python_version < "3" and extra == "zstd"',
         'cuda-bindings==13.*; extra == "cuda"',
         'dask[array,dataframe]>=2025.1; extra == "dask"',
+        'psycopg[binary]>=3.2.1; extra == "postgres"',
         'ranksvm[dask,parquet]; extra == "all"',
     ]
     versions = {"numpy": "1.26.4", "pyarrow": "16.0.0", "cuda-bindings": "12.9", "dask": "2025.1"}
@@ -69,12 +70,13 @@ def test_extras_are_those_of_the_metadata(monkeypatch):
     required, extras = doctor._requirements()
     assert required == [found("numpy", ">=2.0", "1.26.4", too_old=True)]
     by_name = {extra["name"]: extra for extra in extras}
-    assert list(by_name) == ["parquet", "zstd", "cuda", "dask"]
+    assert list(by_name) == ["parquet", "zstd", "cuda", "dask", "postgres"]
     assert by_name["parquet"]["packages"] == [found("pyarrow", ">=16", "16.0.0")]
     assert by_name["cuda"]["packages"] == [found("cuda-bindings", "==13.*", "12.9", too_old=True)]
     assert by_name["dask"]["packages"] == [found("dask", ">=2025.1", "2025.1")]
     assert all(package["name"] == "zstandard" for package in by_name["zstd"]["packages"])
     assert by_name["dask"]["install"] == 'pip install "ranksvm[dask]"'
+    assert by_name["postgres"]["install"] == 'pip install "ranksvm[serve,postgres]"'
 
 
 def test_an_old_package_is_a_problem(ranksvm, monkeypatch):

@@ -25,6 +25,8 @@ GIVES = {
     "serve": "runs a service that ranks and learns: ranksvm serve",
     "postgres": "stores the log of a service in PostgreSQL",
 }
+# The extras to install for an extra that is useless alone.
+_WITH = {"postgres": "serve,postgres"}
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[\w,-]+\])?(?P<bound>[<>=!~][^;]*)?(?:;(?P<marker>.*))?")
 _EXTRA = re.compile(r"extra == ['\"](?P<extra>\w+)['\"]")
 _OLDER_PYTHON = re.compile(r"python_version < ['\"](?P<version>[\d.]+)['\"]")
@@ -100,7 +102,7 @@ def _requirements() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
             "installed": all(package["version"] is not None for package in packages),
             "packages": packages,
             "gives": GIVES.get(name, ""),
-            "install": f'pip install "ranksvm[{name}]"',
+            "install": f'pip install "ranksvm[{_WITH.get(name, name)}]"',
         }
         for name, packages in extras.items()
     ]
