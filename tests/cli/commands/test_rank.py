@@ -64,6 +64,8 @@ def test_documents_without_an_id_are_named_by_their_row(ranksvm_json, folder, mo
     assert sorted(item["row"] for query in document["queries"] for item in query["documents"]) == list(range(24))
 
 
-@pytest.mark.parametrize("arguments", [["--format", "table", "-o", "x"], ["--run-name", "two words"], ["--top", "0"]])
+@pytest.mark.parametrize(
+    "arguments", [["--format", "table", "-o", "x"], ["--run-name", "two words"], ["--top", "0"], ["-o", "x.parquet"]]
+)
 def test_wrong_usage(ranksvm, folder, model, arguments):
     ranksvm("rank", model, folder / "test.txt", *arguments, code=2)

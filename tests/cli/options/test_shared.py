@@ -4,7 +4,16 @@ import click
 import pytest
 
 from command_runner import command_runner
-from ranksvm.cli.options.shared import CONVENTIONS, OUTPUT_FILE, CommaList, Name, NameList, Number, NumberRange
+from ranksvm.cli.options.shared import (
+    CONVENTIONS,
+    OUTPUT_FILE,
+    TEXT_FILE,
+    CommaList,
+    Name,
+    NameList,
+    Number,
+    NumberRange,
+)
 from ranksvm.cli.options.training import CHOICES, RULES
 from ranksvm.losses import LOSSES
 from ranksvm.metrics import CONVENTIONS as KNOWN_CONVENTIONS
@@ -114,3 +123,19 @@ def test_a_folder_that_is_not_there_is_told_before_any_work(tmp_path):
     assert result.exit_code == 2
     assert "is not a folder" in result.stderr
     assert command_runner().invoke(command, ["-o", "file"]).stdout == "file\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("o.parquet", "Parquet"), ("o.PQ", "Parquet"), ("o.rsd", "a cache"), ("absent/o.pq", "Parquet")]
+)
+def test_text_is_not_written_under_the_name_of_a_binary_format(name, kind):
+    @click.command()
+    @click.option("-o", type=TEXT_FILE)
+    def command(o):
+        click.echo(o)
+
+    result = command_runner().invoke(command, ["-o", name])
+    assert result.exit_code == 2
+    assert f"{name!r} would be text, not {kind}: name it .txt or .tsv." in result.stderr
+    for other in ("o.txt", "o.tsv", "o.csv.gz", "parquet", "o"):
+        assert command_runner().invoke(command, ["-o", other]).stdout == f"{other}\n"

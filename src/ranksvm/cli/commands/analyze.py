@@ -13,6 +13,7 @@ from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    TEXT_FILE,
     Name,
     Shares,
     json_option,
@@ -66,11 +67,9 @@ MATRICES = {"alpha": "dual variables", "low-rank": "matrices of low rank"}
     help=f"List this query; may be repeated.  [default: the {LISTED} with the most pairs]",
 )
 @click.option(
-    "-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="Write the numbers of every query (tab-separated)."
+    "-o", "--output", type=TEXT_FILE, metavar="FILE", help="Write the numbers of every query (tab-separated)."
 )
-@click.option(
-    "--spectra", "values", type=OUTPUT_FILE, metavar="FILE", help="Write all singular values (tab-separated)."
-)
+@click.option("--spectra", "values", type=TEXT_FILE, metavar="FILE", help="Write all singular values (tab-separated).")
 @click.option("--plot", type=OUTPUT_FILE, metavar="FILE", help="Draw histograms and ranks (.png, .svg, .pdf).")
 @n_jobs_option
 @qrels_option

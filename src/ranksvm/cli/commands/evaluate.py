@@ -26,7 +26,7 @@ from ranksvm.cli.files import (
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
-    OUTPUT_FILE,
+    TEXT_FILE,
     Name,
     convention_option,
     json_option,
@@ -102,9 +102,7 @@ _WITH_INTERVALS = 2
     show_default=True,
     help="Correction of the p-values for the number of comparisons of a metric.",
 )
-@click.option(
-    "--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every query (tab-separated)."
-)
+@click.option("--per-query", type=TEXT_FILE, metavar="FILE", help="Write every metric of every query (tab-separated).")
 @click_options
 @estimator_options
 @reading_options

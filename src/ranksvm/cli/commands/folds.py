@@ -13,6 +13,7 @@ from ranksvm.cli.options.models import check_additive_options, check_kernel_opti
 from ranksvm.cli.options.paths import is_stdout
 from ranksvm.cli.options.shared import (
     OUTPUT_FILE,
+    TEXT_FILE,
     Number,
     json_option,
     metrics_option,
@@ -90,8 +91,8 @@ class Tested(NamedTuple):
 @click.option(
     "--table", "table_file", type=OUTPUT_FILE, metavar="FILE", help="Write the table (.csv, .tex, .html; - for CSV)."
 )
-@click.option("--per-query", type=OUTPUT_FILE, metavar="FILE", help="Write every metric of every test query (TSV).")
-@click.option("--run", "run_file", type=OUTPUT_FILE, metavar="FILE", help="TREC run of the test queries of all folds.")
+@click.option("--per-query", type=TEXT_FILE, metavar="FILE", help="Write every metric of every test query (TSV).")
+@click.option("--run", "run_file", type=TEXT_FILE, metavar="FILE", help="TREC run of the test queries of all folds.")
 @run_name_option
 @metrics_option("ndcg@1,ndcg@3,ndcg@5,ndcg@10,map,mrr,pairwise_accuracy")
 @click.option("-C", "C", type=Number(), metavar="C", help="Weight of one pair, instead of a choice from --C-range.")

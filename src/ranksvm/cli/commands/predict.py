@@ -9,7 +9,7 @@ import click
 from ranksvm.cli.files import load_scorer, model_scores_on, read, write_text
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
-    OUTPUT_FILE,
+    TEXT_FILE,
     json_option,
     quiet_option,
     reading_options,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 )
 @run_name_option
 @scoring_device_option
-@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
+@click.option("-o", "--output", type=TEXT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
 @json_option
 @quiet_option

@@ -20,7 +20,7 @@ from ranksvm.cli.files import (
 from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
-    OUTPUT_FILE,
+    TEXT_FILE,
     json_option,
     qrels_option,
     quiet_option,
@@ -87,7 +87,7 @@ class Ranked(NamedTuple):
 )
 @qrels_option
 @run_name_option
-@click.option("-o", "--output", type=OUTPUT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
+@click.option("-o", "--output", type=TEXT_FILE, metavar="FILE", help="File to write.  [default: stdout]")
 @reading_options
 @json_option
 @quiet_option

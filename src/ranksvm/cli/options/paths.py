@@ -17,6 +17,7 @@ __all__ = [
     "OUTPUT_FILE",
     "STDIN",
     "STDOUT",
+    "TEXT_FILE",
     "inputs_given",
     "is_stdout",
     "prints_on_stdout",
@@ -27,6 +28,8 @@ __all__ = [
 STDIN = Path("-")
 STDOUT = Path("/dev/stdout")
 
+# Extensions of binary formats of data, with what they stand for.
+_BINARY = {".parquet": "Parquet", ".pq": "Parquet", ".rsd": "a cache"}
 _META = "ranksvm.files"
 # The device and inode of a file, or its name: the same for all spellings of its path. None: options may share the file.
 _Identity = tuple[int, int] | str | None
@@ -68,6 +71,16 @@ class _OutputFile(click.Path):
         return path
 
 
+class _TextFile(_OutputFile):
+    """A file to write text to; refused if its name promises a binary format of data."""
+
+    def convert(self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        suffix = Path(value).suffix.lower()
+        if suffix in _BINARY:
+            self.fail(f"{os.fspath(value)!r} would be text, not {_BINARY[suffix]}: name it .txt or .tsv.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 class _Store(_InputFile):
     """The store of a service that a command reads: a file, or the address of a database."""
 
@@ -77,6 +90,7 @@ class _Store(_InputFile):
 
 EXISTING_FILE = _InputFile(exists=True, dir_okay=False, readable=True)
 OUTPUT_FILE = _OutputFile(dir_okay=False, writable=True)
+TEXT_FILE = _TextFile(dir_okay=False, writable=True)
 EXISTING_STORE = _Store(exists=True, dir_okay=False, readable=True)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from ranksvm.cli.options.paths import EXISTING_FILE, OUTPUT_FILE, prints_on_stdout
+from ranksvm.cli.options.paths import EXISTING_FILE, OUTPUT_FILE, TEXT_FILE, prints_on_stdout
 from ranksvm.cli.terminal import say
 
 __all__ = [
     "EXISTING_FILE",
     "OUTPUT_FILE",
+    "TEXT_FILE",
     "CommaList",
     "IntList",
     "Name",
