@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ranksvm import metrics
+from ranksvm import RankSVM, make_ranking, metrics
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, OneQueryWarning, OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::ranksvm.exceptions.OneQueryWarning")
@@ -210,3 +210,13 @@ def test_labels_and_scores_that_look_swapped():
         metrics.evaluate(scores, np.arange(60), qid)  # ranks
         metrics.evaluate(scores, np.zeros(60), qid)
         metrics.evaluate(np.abs(scores), y, qid, "concordance_index", event=np.ones(60))
+
+
+def test_means_are_nan_if_all_weights_are_0():
+    data = make_ranking(n_queries=3, n_docs=5, n_features=2, random_state=0)
+    model, nothing = RankSVM().fit(data), np.zeros(15)
+    result = metrics.evaluate(data.y, model.predict(data.X), data.qid, sample_weight=nothing)
+    assert np.isnan(list(result.means.values())).all()
+    assert not np.isnan(result.per_query["ndcg@10"]).any()
+    assert np.isnan(model.score(data.X, data.y, qid=data.qid, sample_weight=nothing))
+    assert np.isnan(model.score(data.X, pairs=[[0, 1]], pair_weight=[0.0]))

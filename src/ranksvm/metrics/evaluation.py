@@ -37,7 +37,8 @@ class Evaluation(Tabular):
     Parameters
     ----------
     means : dict of str to float
-        Metric name -> mean over queries (over all pairs for the pairwise accuracy). NaN if no query has a value.
+        Metric name -> mean over queries (over all pairs for the pairwise accuracy). NaN if no query has a value, or if
+        all weights are 0.
     per_query : dict of str to ndarray
         Metric name -> value of each query, in the order of ``qid``; NaN where the metric is undefined.
     weights : dict of str to ndarray
@@ -264,7 +265,7 @@ def evaluate(
         Document ids: under the ``trec`` convention tied documents are in descending order of their ids (as text).
         Without ids, and under other conventions, ties are in the order of the rows or averaged.
     sample_weight : array-like of shape (n_rows,), optional
-        In the means a query is weighted by the mean weight of its rows.
+        In the means a query is weighted by the mean weight of its rows. If all weights are 0, the means are NaN.
     group : array-like of int, shape (n_queries,), optional
         Number of rows of each query, in order, instead of ``qid``; a query without rows is left out.
     event : array-like of bool, shape (n_rows,), optional

@@ -195,7 +195,7 @@ class Ranker:
         Returns
         -------
         float
-            Mean NDCG@10 over the queries, pairwise accuracy, or concordance index.
+            Mean NDCG@10 over the queries, pairwise accuracy, or concordance index. NaN if all weights are 0.
 
         Raises
         ------
