@@ -116,3 +116,13 @@ def test_a_ranker_that_is_not_fitted_says_so(ranking, tmp_path):
         for use in (lambda r: r.predict(ranking.X), lambda r: r.save(tmp_path / "model"), lambda r: r.coef_table()):
             with pytest.raises(ValueError, match="This RankSVM instance is not fitted yet"):
                 use(ranker)
+
+
+def test_type_errors_name_the_public_class():
+    for call in (
+        lambda: ranksvm.RankSVM(c=1.0),
+        lambda: ranksvm.RankSVM().fit(),
+        lambda: ranksvm.RankSVM().fit([], x=1),
+    ):
+        with pytest.raises(TypeError, match=r"^RankSVM\.(__init__|fit)\(\) "):
+            call()

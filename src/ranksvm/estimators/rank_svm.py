@@ -7,6 +7,7 @@ adds the interface.
 
 import threading
 from collections.abc import Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -410,8 +411,11 @@ class RankSVMCore(DualMixin, LinearRanker):
         return self
 
 
-# the name in messages and model files
+# the name in messages and model files, and in TypeErrors about the arguments of methods
 RankSVMCore.__name__ = "RankSVM"
+for _member in vars(RankSVMCore).values():
+    if isinstance(_member, FunctionType):
+        _member.__qualname__ = f"RankSVM.{_member.__name__}"
 
 
 if TYPE_CHECKING:
