@@ -136,6 +136,9 @@ def test_memory_for_a_hessian_is_counted_only_where_one_may_be_built(monkeypatch
     with pytest.raises(OptionError, match=r"1,000 features of 70 rows needs at least 7\d\.\d MB"):
         feature_design(X, features, memory=memory)
     assert isinstance(feature_design(X, features, memory=memory, hessian=False), DenseDesign)
+    # for the diagonal of the Hessian, 3 blocks of all rows take 1.7 MB
+    with pytest.raises(OptionError, match=r"1,000 features of 70 rows needs at least 2\.\d MB"):
+        feature_design(X, features, memory=2_000_000, hessian=False)
     monkeypatch.setattr(module, "MAX_VARIABLES", 999)
     assert isinstance(feature_design(X, features, memory=memory), DenseDesign)
 

@@ -21,11 +21,11 @@ CHUNK_BYTES = 8 << 20
 COPIES = 3
 MIN_ROWS = 16
 # Additional memory of a solver, measured as the peak of whole fits: the number of vectors with an entry for each row or
-# for each feature; and, with explicit Hessians, the number of square matrices over the features, and the number of rows
-# of a Hessian's block, of which each thread holds two.
+# for each feature; the number of rows of a block for the Hessian or its diagonal, of which each thread holds BLOCKS;
+# and, with explicit Hessians, the number of square matrices over the features.
 VECTORS = 28
+HESSIAN_ROWS, BLOCKS = 1024, 3
 SQUARES = 9
-HESSIAN_ROWS = 1024
 
 
 class ComputedDesign:
@@ -200,10 +200,9 @@ def feature_design(
 
 def _bytes_beside(n_rows: int, n_features: int, n_threads: int, hessian: bool) -> int:
     """Memory of a solver, maybe with its Hessian, in addition to features."""
-    numbers = VECTORS * (n_rows + n_features)
-    if hessian:
-        numbers += SQUARES * n_features**2 + 2 * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
-    return 8 * numbers
+    blocks = BLOCKS * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
+    squares = SQUARES * n_features**2 if hessian else 0
+    return 8 * (VECTORS * (n_rows + n_features) + blocks + squares)
 
 
 def _chunk_rows(features: FeatureMap) -> int:
