@@ -51,6 +51,37 @@ def test_the_caller_does_all_tasks_where_no_thread_can_start(monkeypatch, reason
     assert parallel_map(lambda x: x * x, range(20), 4) == [x * x for x in range(20)]
 
 
+def test_a_thread_that_helps_later_is_waited_for(monkeypatch):
+    """No thread starts for a helper, but a thread that another call has used takes it."""
+    monkeypatch.setattr(parallel, "_pool", parallel._Pool())
+    monkeypatch.setattr(parallel, "available_cpus", lambda: 4)
+    busy, free, taken = threading.Event(), threading.Event(), threading.Event()
+
+    def in_pool():
+        return threading.current_thread().name.startswith("ranksvm")
+
+    def other(_):
+        busy.set() if in_pool() else busy.wait()
+        free.wait()
+
+    def task(number):
+        if in_pool():
+            taken.set()
+            time.sleep(0.2)
+        else:
+            free.set()
+            taken.wait(20)
+        return number
+
+    caller = threading.Thread(target=parallel_map, args=(other, range(2), 2))
+    caller.start()
+    busy.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+        assert parallel_map(task, range(2), 2) == [0, 1]
+    caller.join()
+
+
 def test_calls_within_tasks_do_not_wait_for_each_other():
     """Both threads of the pool waited for tasks that the same pool was to run: for ever."""
     found = []

@@ -145,6 +145,18 @@ def _drain(queue: SimpleQueue) -> None:
         return
 
 
+def _run(helper: Future, function: Callable[[], None]) -> None:
+    """Run a function, unless its helper was canceled."""
+    if not helper.set_running_or_notify_cancel():
+        return
+    try:
+        function()
+    except BaseException as error:
+        helper.set_exception(error)
+    else:
+        helper.set_result(None)
+
+
 class _Pool:
     """Threads that help the calling threads: one less than there are processors, or as many as a call needs if more."""
 
@@ -169,10 +181,12 @@ class _Pool:
                 )
                 self._size = wanted
             helpers: list[Future] = []
-            # No thread may start beyond a limit of the system, or when Python is ending; then the caller has fewer.
+            # At a limit of the system, or when Python is ending, no thread starts, and the caller has fewer helpers.
+            # The executor keeps the last one, and a thread may run it later: the caller must cancel it or wait for it.
             with contextlib.suppress(RuntimeError):
                 for _ in range(times):
-                    helpers.append(self._executor.submit(function))
+                    helpers.append(Future())
+                    self._executor.submit(_run, helpers[-1], function)
             return helpers
 
     def forget(self) -> None:
