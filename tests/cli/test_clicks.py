@@ -177,6 +177,10 @@ def test_propensities_come_from_standard_input(ranksvm_json, folder, files, tmp_
         arguments = ["--clicks", files / "log.parquet", "--bias", "-", "-C", "0.01", "-o", tmp_path / "model.rsvm"]
         command = [sys.executable, "-m", "ranksvm", "train", folder / "train.txt", *arguments, "--json"]
         found = json.loads(subprocess.run(command, stdin=file, capture_output=True, check=True).stdout)
+    PositionBias([np.nan]).save(tmp_path / "none.json")
+    with open(tmp_path / "none.json", "rb") as file:
+        refused = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False).stderr
+    assert "standard input does not know the propensity of any rank" in refused
     arguments[3] = files / "bias.json"
     assert found["objective"] == ranksvm_json("train", folder / "train.txt", *arguments)["objective"]
 

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm.cli.files import load_scorer, model_scores, names_of, read, read_numbers
-from ranksvm.cli.options.paths import STDIN, titled
+from ranksvm.cli.options.paths import path_to_open, titled
 from ranksvm.cli.options.shared import EXISTING_FILE, Probability, all_options
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -109,8 +109,7 @@ def open_log(path: Path, policy: str | None = None) -> "ClickLog | ClickLogFile"
     from ranksvm.clicks.log_file import refuse_pipe
     from ranksvm.datasets.files import SQLITE
 
-    name = titled(path)
-    path = Path("/dev/stdin") if path == STDIN else path
+    name, path = titled(path), path_to_open(path)
     with open(path, "rb") as file:
         refuse_pipe(file, name)
         is_store = file.read(len(SQLITE)) == SQLITE
@@ -128,16 +127,16 @@ def open_clicks(options: dict[str, Any]) -> "tuple[ClickLog | ClickLogFile, Posi
     """The click log, without the ranks from the first unknown propensity on, and the propensities of its ranks."""
     from ranksvm.clicks import ClickLog, PositionBias
 
-    bias = PositionBias.load("/dev/stdin" if options["bias"] == STDIN else options["bias"])
+    name, bias = titled(options["bias"]), PositionBias.load(path_to_open(options["bias"]))
     log = open_log(options["clicks"])
     known = next((place for place, value in enumerate(bias.propensity.tolist()) if value != value), bias.n_ranks)  # NaN
     if known == 0:
-        raise click.UsageError(f"{options['bias']} does not know the propensity of any rank.")
+        raise click.UsageError(f"{name} does not know the propensity of any rank.")
     if max(int(block.rank.max()) for block in log.blocks()) <= known:
         return log, bias
     warn(
-        f"{options['bias']} does not know the propensity of rank {known + 1}: only the first {known} ranks of the log "
-        "are used. `ranksvm bias --curve power` estimates all ranks."
+        f"{name} does not know the propensity of rank {known + 1}: only the first {known} ranks of the log are "
+        "used. `ranksvm bias --curve power` estimates all ranks."
     )
     return (log if isinstance(log, ClickLog) else log.read()).top(known), bias
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ranksvm.cli.features import for_model, known_texts
-from ranksvm.cli.options.paths import STDIN, inputs_given, titled
+from ranksvm.cli.options.paths import STDIN, inputs_given, path_to_open, titled
 from ranksvm.cli.output.errors import warn
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, counted, queries
@@ -164,8 +164,7 @@ def _loaded(path: Path, classes: "dict[str, type]") -> "Model":
     from ranksvm.model_files.persistence import load_as
 
     try:
-        # the reader of models takes paths only
-        model = load_as("/dev/stdin" if path == STDIN else path, classes)
+        model = load_as(path_to_open(path), classes)
     except ModelFileError:
         _check_order(path)
         raise

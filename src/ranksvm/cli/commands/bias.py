@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ranksvm.cli.clicks import open_log
+from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import EXISTING_FILE, OUTPUT_FILE, Name, json_option, quiet_option, reading_options
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot, save_figure
@@ -74,7 +75,7 @@ def bias_command(log: Path, **options: Any) -> None:
             from ranksvm.cli.files import read
 
             data = read(options["features"], progress, Stopwatch(), options["reading"], require_labels=False)
-        progress.now(f"Reading {log}")
+        progress.now(f"Reading {titled(log)}")
         bias = position_bias(
             open_log(log, policy="fair-pairs" if options["method"] == "swap" else None),
             options["method"],
@@ -103,7 +104,7 @@ def bias_command(log: Path, **options: Any) -> None:
         [str(rank + 1), *(number(float(values[rank])) for values in columns.values())] for rank in range(bias.n_ranks)
     ]
     intervals = "" if bias.low is None else f", {100 * bias.confidence:g} % intervals"
-    title = f"{log}: {count(bias.n_impressions)} impressions, {bias.method}{intervals}"
+    title = f"{titled(log)}: {count(bias.n_impressions)} impressions, {bias.method}{intervals}"
     print_table(["rank", *columns], rows, title=title)
     for sentence in bias.diagnosis:
         say(sentence)

@@ -7,7 +7,7 @@ import click
 
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read
-from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.options.paths import path_to_open
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
@@ -122,9 +122,9 @@ def export_command(
     with Progress(quiet) as progress:
         ranker = load_scorer(model)
         if names is not None:
-            options["names"] = read_names("/dev/stdin" if names == STDIN else names)
+            options["names"] = read_names(path_to_open(names))
         if templates is not None:
-            options["templates"] = read_templates("/dev/stdin" if templates == STDIN else templates)
+            options["templates"] = read_templates(path_to_open(templates))
         if data is not None:
             rows = read(data, progress, Stopwatch(), reading, require_labels=False, models=[ranker])
             _, options["X"], _ = for_model(ranker, rows, data)

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ranksvm._util.pipeline_steps import steps_of
-from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.options.paths import path_to_open
 from ranksvm.cli.options.shared import EXISTING_FILE, OUTPUT_FILE, json_option, quiet_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress
@@ -73,7 +73,7 @@ def import_command(
     from ranksvm.exporting.features import read_names
     from ranksvm.model_files.persistence import save
 
-    options: dict[str, Any] = {"names": None if names is None else read_names(_path(names))}
+    options: dict[str, Any] = {"names": None if names is None else read_names(path_to_open(names))}
     with Progress(quiet) as progress:
         progress.now(f"Reading {source}")
         if format == "sklearn":
@@ -81,7 +81,7 @@ def import_command(
                 raise click.UsageError("--features is for model files: a model of scikit-learn knows its features.")
             model = import_model(_unpickled(source), **options)
         else:
-            model = import_model(_path(source), format=format or "auto", n_features=features, **options)
+            model = import_model(path_to_open(source), format=format or "auto", n_features=features, **options)
         save(model, output)
         ranker = steps_of(model)[-1]
         progress.line(f"Wrote {output}: {ranker.source}, {counted(model.n_features_in_, 'feature')}")
@@ -98,10 +98,6 @@ def import_command(
         )
 
 
-def _path(path: Path) -> str:
-    return "/dev/stdin" if path == STDIN else str(path)
-
-
 def _unpickled(path: Path) -> Any:
     """An object that joblib or pickle wrote."""
     import joblib
@@ -109,7 +105,7 @@ def _unpickled(path: Path) -> Any:
     from ranksvm.exceptions import ModelFileError
 
     try:
-        with open(_path(path), "rb") as file:
+        with open(path_to_open(path), "rb") as file:
             return joblib.load(file)
     except OSError:
         raise

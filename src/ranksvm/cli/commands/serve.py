@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm.cli.options.online import learner_options, make_learner
-from ranksvm.cli.options.paths import STDIN
+from ranksvm.cli.options.paths import path_to_open
 from ranksvm.cli.options.shared import EXISTING_FILE, Name, Number, Probability, quiet_option
 from ranksvm.cli.output.errors import debug_option, warn
 from ranksvm.cli.output.progress import Progress
@@ -38,8 +38,7 @@ class Propensities(click.ParamType):
         if name == "power":
             number = Number().convert(eta or "1", param, ctx)
             return curve("power", number)
-        path = EXISTING_FILE.convert(value, param, ctx)
-        return bias_settings(PositionBias.load("/dev/stdin" if path == STDIN else path))
+        return bias_settings(PositionBias.load(path_to_open(EXISTING_FILE.convert(value, param, ctx))))
 
 
 class FeatureRange(click.ParamType):

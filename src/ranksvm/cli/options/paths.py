@@ -20,6 +20,7 @@ __all__ = [
     "TEXT_FILE",
     "inputs_given",
     "is_stdout",
+    "path_to_open",
     "prints_on_stdout",
     "titled",
 ]
@@ -104,6 +105,11 @@ def inputs_given() -> list[tuple[str, Path]]:
 def titled(path: Path) -> str:
     """What messages and titles call a data file."""
     return "standard input" if path == STDIN else str(path)
+
+
+def path_to_open(path: Path) -> Path:
+    """The path of a file to read, for readers that do not know ``-``."""
+    return Path("/dev/stdin") if path == STDIN else path
 
 
 def is_stdout(path: Path) -> bool:
