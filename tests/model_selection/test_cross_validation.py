@@ -252,9 +252,9 @@ def test_labels_without_queries_are_refused(data, cv):
     [
         ([3], OptionError, r"split 0 of cv must be a pair \(train, test\) of rows, got 3"),
         ({"train": [0], "test": [1]}, OptionError, "split 0 of cv must be a pair .* got 'train'"),
-        ([([0], [1, 120])], DataError, "cv must hold rows of X as numbers from 0 to 119"),
-        ([([-1], [0])], DataError, "cv must hold rows of X"),
-        ([([0.0], [1.0])], DataError, "cv must hold rows of X"),
+        ([([0], [1, 120])], DataError, "the parts of cv must be numbers from 0 to 119, or masks of 120 values"),
+        ([([-1], [0])], DataError, "the parts of cv must be numbers"),
+        ([([0.0], [1.0])], DataError, "the parts of cv must be numbers"),
     ],
 )
 def test_what_is_no_split_of_the_rows_is_refused(data, cv, error, message):

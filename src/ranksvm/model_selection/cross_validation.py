@@ -504,7 +504,7 @@ def _row_numbers(part: ArrayLike, n_rows: int) -> np.ndarray:
     rows = np.asarray(part)
     if rows.dtype != bool:
         if rows.ndim != 1 or (rows.size and (rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= n_rows)):
-            raise DataError(f"cv must hold rows of X as numbers from 0 to {n_rows - 1}, or masks of the rows.")
+            raise DataError(f"the parts of cv must be numbers from 0 to {n_rows - 1}, or masks of {n_rows} values.")
         return rows
     if rows.size != n_rows:
         raise DataError(f"a mask in cv has {rows.size} values instead of {n_rows}.")
