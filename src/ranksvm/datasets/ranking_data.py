@@ -193,7 +193,8 @@ class RankingData:
         """
         if not isinstance(rows, slice):
             # an empty list would be an array of float64
-            rows = np.asarray(rows) if np.size(rows) else np.empty(0, dtype=np.int64)
+            rows = np.asarray(rows)
+            rows = rows if rows.size else np.empty(0, dtype=np.int64)
         try:
             X, y = self.X[rows], self.y[rows]
             qid, docid = (None if values is None else values[rows] for values in (self.qid, self.docid))

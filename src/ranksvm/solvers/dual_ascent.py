@@ -79,7 +79,7 @@ def dual_ascent(
 def _too_slow(history: History, tol: float, max_epochs: float) -> bool:
     """Whether ``tol`` is not expected to be met within ``max_epochs``."""
     epochs = np.array(history.evaluations)
-    if not FORECAST * max_epochs <= epochs[-1]:
+    if epochs[-1] < FORECAST * max_epochs:
         return False
     earlier = int(np.searchsorted(epochs, epochs[-1] / 2, side="right")) - 1
     now, before = (history.duality_gap[place] / history.objective[place] for place in (-1, earlier))
