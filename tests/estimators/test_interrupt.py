@@ -5,7 +5,8 @@ import signal
 import numpy as np
 import pytest
 
-from ranksvm import RankSVM, RankSVMCV, make_ranking
+from ranksvm import AdditiveRankSVMCV, RankSVM, RankSVMCV, make_ranking
+from ranksvm.objectives import LinearObjective
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +51,17 @@ def test_a_choice_of_C_ends_with_the_values_tried_so_far(data, interrupt_at):
     assert model.C_ in model.Cs_
     assert model.best_score_ == model.scores_.max()
     assert model.duality_gap_ <= 1e-8 * model.objective_  # the solution that was cut short is not compared
+
+
+def test_a_choice_is_kept_if_the_bounds_of_interactions_are_interrupted(data, interrupt_at, monkeypatch):
+    options = {"Cs": [0.1], "step_weights": [1.0], "interactions": [2], "max_bins": 8, "keep_on_interrupt": True}
+    sets = {"eval_set": (data.X, data.y), "eval_qid": data.qid}
+    evaluations = []
+    with monkeypatch.context() as patch:
+        original = LinearObjective.evaluate
+        patch.setattr(LinearObjective, "evaluate", lambda *arguments: evaluations.append(0) or original(*arguments))
+        whole = AdditiveRankSVMCV(**options).fit(data.X, data.y, qid=data.qid, **sets)
+    interrupt_at(len(evaluations) - 1)  # the last solve is without interactions
+    model = AdditiveRankSVMCV(**options).fit(data.X, data.y, qid=data.qid, **sets)
+    np.testing.assert_array_equal(model.shape_values_, whole.shape_values_)
+    assert model.converged_

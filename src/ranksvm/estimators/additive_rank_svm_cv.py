@@ -21,6 +21,7 @@ from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive import AdditiveTrainingSet, additive_problem, additive_training_set
 from ranksvm.fits.additive_options import AdditiveOptions
+from ranksvm.fits.problem import interruptible_if
 from ranksvm.fits.training_set import ListedPairs, TrainingArguments, TrainingSet
 from ranksvm.metrics import Metric
 from ranksvm.model_files.registry import storable
@@ -277,7 +278,8 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         self.candidate_bounds_ = self.interaction_bounds_ = problem.interaction_bounds(w, self.width_)
         if self.n_interactions_:
             without = problem.with_pairs(np.empty((0, 2), dtype=np.int64))
-            result = without.solve(self.C_, w[: without.terms.n_variables])
+            with interruptible_if(self.keep_on_interrupt) as interrupted:
+                result = without.solve(self.C_, w[: without.terms.n_variables], interrupted)
             self.candidate_bounds_ = without.interaction_bounds(result.w, result.width)
 
     def _assign_scores(self, settings: list[Any], scores: np.ndarray, means: np.ndarray, errors: np.ndarray) -> None:
