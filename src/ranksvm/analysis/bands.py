@@ -79,8 +79,7 @@ def shape_bands(
     Parameters
     ----------
     model : AdditiveRankSVM or AdditiveRankSVMCV
-        A fitted model. It is not changed. Its training data must be labels without ``propensity``, ``pairs`` and
-        ``event``.
+        A model that was fitted to labels, without ``propensity``, ``pairs`` and ``event``. It is not changed.
     X, y : array-like
         Its training data.
     qid, group : array-like (or for qid str), optional

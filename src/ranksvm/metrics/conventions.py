@@ -34,7 +34,7 @@ class Convention:
         label.
     no_relevant : float, default 0.0
         Value of average precision and recall in a query without a relevant document, and of NDCG and mean NDCG in a
-        query without a gain.
+        query whose gains are all 0.
     short_ndcg_is_zero : bool, default False
         NDCG@k of a list shorter than k is 0.
     truncated_map : bool, default False

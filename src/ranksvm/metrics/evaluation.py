@@ -48,8 +48,8 @@ class Evaluation(Tabular):
     n_rows : int
         Number of documents.
     n_without_relevant : int
-        Number of queries without a relevant document, as the convention defines it. Their average precision and recall,
-        and their NDCG unless they have gains, are `Convention.no_relevant`.
+        Number of queries without a relevant document, as the convention defines it. Their average precision and recall
+        are `Convention.no_relevant`, and so is their NDCG if all gains are 0.
     convention : str
         Name of the convention.
     n_missing : int, default 0

@@ -68,7 +68,8 @@ class RowSpaceObjective(LinearObjective):
     def preconditioner(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray]:
         """The inverse of the diagonal of the Hessian at the first point for this C.
 
-        A diagonal takes as long as several products, and saves few of them if it follows the pairs that are active.
+        Computing the diagonal takes as long as several products. Computing it again when other pairs become active
+        would save only few products.
         """
         if self._scale is None or self._scale[0] != self.C:
             self._scale = self.C, self.hessian_diagonal(point)
