@@ -62,6 +62,15 @@ def test_the_longest_names_can_be_written(name, tmp_path):
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"whole")]
 
 
+def test_a_file_beside_a_temporary_one_has_the_same_target(tmp_path):
+    """`remove_abandoned` finds both by the name of the target."""
+    name = "x" * 60
+    with temporary_beside(tmp_path / name) as outer, temporary_beside(outer) as inner:
+        assert outer != inner
+        for path in (outer, inner):
+            assert os.path.basename(path).startswith(f".{name[-50:]}.")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, monkeypatch):
     target = tmp_path / "model"
@@ -133,8 +142,6 @@ def test_a_file_beside_another_is_temporary(tmp_path, monkeypatch):
     target = tmp_path / "data.txt"
     abandoned = tmp_path / ".data.txt.0123456789abcdef.tmp"
     abandoned.write_bytes(b"half a cache")
-    inner = tmp_path / f".{abandoned.name}.0123456789abcdef.tmp"
-    inner.write_bytes(b"less")
     with temporary_beside(target) as path:
         assert os.listdir(tmp_path) == [os.path.basename(path)]
         with atomic_write(target) as file:

@@ -40,9 +40,9 @@ __all__ = [
 
 # "File too large", "No space left on device" and the like, which name no file.
 _ERRORS_OF_WRITING = {errno.EFBIG, errno.ENOSPC, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
-# The name of a temporary file consists of the end of the name of its target (which may be another temporary file), the
-# tag of the system that made it, and random digits.
-_TEMPORARY = re.compile(r"\.+(?P<target>.+?)(?:\.(?P<tag>[0-9a-f]{16})\.tmp)+")
+# The name of a temporary file consists of the end of the name of its target, the tag of the system that made it, and
+# random digits. If the target is itself a temporary file, it has the same target as that file.
+_TEMPORARY = re.compile(r"\.+(?P<target>.+?)\.(?P<tag>[0-9a-f]{16})\.tmp")
 # Characters of that end: up to 200 bytes in UTF-8, so that the name is short enough wherever the target's is.
 _KEPT = 50
 # Seconds for which a temporary file of another system is left alone: its lock may not be visible here.
@@ -198,8 +198,9 @@ def _opened(path: str) -> tuple[IO[bytes], str]:
     try:
         with contextlib.suppress(FileNotFoundError):
             os.lstat(path)  # an error if the name is too long, although the temporary one is not
+        target = match["target"] if (match := _TEMPORARY.fullmatch(name)) else name
         while True:
-            temporary = os.path.join(folder, f".{name[-_KEPT:]}.{_tag()}{secrets.token_hex(4)}.tmp")
+            temporary = os.path.join(folder, f".{target[-_KEPT:]}.{_tag()}{secrets.token_hex(4)}.tmp")
             # "x": never an existing file; the permissions follow the umask, as for any new file.
             file = open(temporary, "xb")  # noqa: SIM115 (closed by the caller)
             if _lock(file, temporary):
