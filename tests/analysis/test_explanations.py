@@ -93,7 +93,7 @@ def test_other_models(data):
 
 
 @pytest.mark.parametrize("top", [-1, 1.5, "all"])
-def test_a_number_of_features_that_is_none_is_refused(top):
+def test_an_invalid_number_of_features_is_refused(top):
     data = make_ranking(n_queries=10, n_docs=8, n_features=4, random_state=0)
     model = RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid)
     explanation = explain(model, data.X, data.qid)

@@ -94,7 +94,7 @@ def test_no_pair_is_refused():
 
 
 @pytest.mark.parametrize("numbers", [[len(CHOSEN)], [0.5], [True]])
-def test_numbers_of_no_pairs_are_refused(numbers):
+def test_pairs_that_do_not_exist_are_refused(numbers):
     with pytest.raises(DataError, match="numbers must be numbers of the"):
         Preferences(CHOSEN, REJECTED).taken(numbers)
 

@@ -152,7 +152,7 @@ def test_what_would_make_sparse_data_dense_is_refused(scaler, message):
 
 
 @pytest.mark.parametrize("X", [np.ones(3), np.ones((2, 2, 2)), np.ones((0, 2)), None])
-def test_what_is_no_matrix_is_refused(X):
+def test_an_x_that_is_not_a_matrix_is_refused(X):
     with pytest.raises(DataError):
         QueryMinMaxScaler().fit(X)
     with pytest.raises(DataError):

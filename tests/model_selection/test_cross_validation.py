@@ -257,7 +257,7 @@ def test_labels_without_queries_are_refused(data, cv):
         ([([0.0], [1.0])], DataError, "the parts of cv must be numbers"),
     ],
 )
-def test_what_is_no_split_of_the_rows_is_refused(data, cv, error, message):
+def test_invalid_splits_are_refused(data, cv, error, message):
     X, y, qid = data
     with pytest.raises(error, match=message):
         ranksvm.cross_validate(RankSVM(), X, y, qid=qid, cv=cv)
