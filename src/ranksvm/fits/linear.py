@@ -56,12 +56,13 @@ DUAL_EPOCHS = 650
 # 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching
 # tol, and the dual alone up to 3,700 epochs and 0.3 s.)
 MAX_EPOCHS = 11_450
-# If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents. An epoch
-# takes as long as reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the
+# If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents; with smooth
+# losses, which need fewer direct steps than the hinge, as long as SMOOTH_DIRECT_STEPS. An epoch takes as long as
+# reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the
 # dual before direct steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600
 # x 1,800, 3 queries, 1.49, 0.62 and 0.42; 1,000 x 2,000, 50 queries, 1.11, 0.84 and 0.69. On 3,900 x 3,900, 40 queries,
 # the dual takes 825 epochs and 8 s, direct steps more than 47 s.)
-DIRECT_STEPS, PAIR_BYTES = 25, 1400.0
+DIRECT_STEPS, SMOOTH_DIRECT_STEPS, PAIR_BYTES = 25, 10, 1400.0
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
 # if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
@@ -447,7 +448,8 @@ class LinearProblem(RankSVMProblem):
             return MAX_EPOCHS
         if self._step_cost is None:
             return DUAL_EPOCHS
-        return min(MAX_EPOCHS, DIRECT_STEPS * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs))
+        n_steps = DIRECT_STEPS if self.loss.smoothed else SMOOTH_DIRECT_STEPS
+        return min(MAX_EPOCHS, n_steps * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs))
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)
