@@ -26,6 +26,13 @@ VESPA_NAMES = ["bm25(title)", "attribute(age)", "fieldMatch(title).completeness"
 MISSING, CATEGORY, NO_STEPS = 1, 2, 5
 
 
+@pytest.fixture(autouse=True)
+def onnx_where_it_is_needed(request):
+    """Skip a test with the parameter "onnx" if ONNX is not installed."""
+    if "onnx" in request.node.name:
+        pytest.importorskip("onnx", reason="onnx is not installed")
+
+
 def documents(dtype=np.float64, missing=True, seed=0, n_queries=15, n_docs=8):
     random = np.random.default_rng(seed)
     n = n_queries * n_docs
@@ -77,8 +84,6 @@ def models():
 
 
 def check(model, X, qid, expected, target, runtime, folder, single=False, data=None):
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     names = VESPA_NAMES if target == "vespa" else NAMES
     if target == "xgboost":
         names = [name.replace("[", "") for name in NAMES]
@@ -138,8 +143,6 @@ def test_large_categories(target, tmp_path):
     """Unknown ids are next to known ones, and float32 does not tell the last two ids apart."""
     bins = FeatureBins(np.empty(0), False, np.array([5e6 + 1, 5e6 + 2, 5e6 + 5, 2.0**24 + 2, 2.0**25, 2.0**25 + 1]))
     function = AdditiveFunction(np.zeros(1), np.zeros(1), [bins], [np.arange(7.0)])
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     result = export(with_function(function), to=target)
     assert any(note.startswith("2 levels were lost: float32") for note in result.notes)
     X = np.array([[*5e6 + np.arange(8.0), *2.0**24 + np.arange(0.0, 6.0, 2.0), 2.0**25, 2.0**25 + 4]]).T
@@ -189,8 +192,6 @@ def test_scalers_by_query(target, runtime, scaler, tmp_path):
     clear = ~((below > 0.0) & (below < 1e-12)).any(axis=(1, 2))
     assert clear.mean() > 0.9
     result = export(model, to=target, names=NAMES)
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     found = scores_of(target, runtime, result, X, qid, tmp_path)
     tolerance = (1e-6 if target == "onnx" else 1e-11) * (1 + np.abs(expected).max())
     np.testing.assert_allclose(found[clear], expected[clear], rtol=0, atol=tolerance)
@@ -212,8 +213,6 @@ def test_values_with_six_decimals_stay_on_their_side_of_a_cut(target, runtime, s
     Z = scaler.fit(X.astype(dtype)).transform(X.astype(dtype), **queries)
     ranker = AdditiveRankSVM(C=0.1, linear=False).fit(Z, y, qid=qid)
     assert len(np.unique(ranker.shapes()[0].steps)) > 2
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     result = export(Pipeline([("scaler", scaler), ("ranker", ranker)]), to=target, names=NAMES)
     found = scores_of(target, runtime, result, X, qid, tmp_path)
     np.testing.assert_allclose(found, ranker.predict(Z), rtol=0, atol=1e-6)
@@ -292,8 +291,6 @@ def test_float32_values_keep_their_levels(target, tmp_path):
     X = np.concatenate([np.float32(cuts), np.nextafter(np.float32(cuts), 0), np.nextafter(np.float32(cuts), 1e3)])
     X = X.astype(np.float64)[:, np.newaxis]
     function = steps(cuts, range(61))
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = next(runtime for name, runtime in ALL_RUNTIMES if name == target)
     found = scores_of(target, runtime, export(with_function(function), to=target), X, np.zeros(len(X)), tmp_path)
     np.testing.assert_array_equal(found, function.scores(X))
@@ -373,8 +370,6 @@ def test_float32_keeps_training_data_at_their_cuts(target, scaler, tmp_path):
     Z = X if scaler is None else scaler.fit_transform(X)
     ranker.fit(Z, labels(X), qid=qid)
     model = ranker if scaler is None else Pipeline([("scaler", scaler), ("ranker", ranker)])
-    if target == "onnx":
-        pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = next(runtime for name, runtime in ALL_RUNTIMES if name == target)
     result = export(model, to=target, X=X, qid=qid)
     found = scores_of(target, runtime, result, X, qid, tmp_path)

@@ -62,9 +62,10 @@ def test_no_matrix(entry, X):
 @pytest.mark.parametrize("form", ["coo", "csr"])
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 def test_a_row_of_an_array_is_no_matrix(entry, form):
-    row = matrix(sp.csr_array)[0]
-    if len(row.shape) == 2:
-        pytest.skip("rows of this version of SciPy have two dimensions")
+    try:
+        row = matrix(sp.csr_array)[0]
+    except NotImplementedError:
+        pytest.skip("this version of SciPy has no rows of sparse arrays")
     with pytest.raises(DataError, match=r"got shape \(3,\): take a row by X\[\[i\]\]"):
         entry(row.asformat(form))
 

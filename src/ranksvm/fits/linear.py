@@ -58,10 +58,10 @@ DUAL_EPOCHS = 650
 MAX_EPOCHS = 11_450
 # If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents; with smooth
 # losses, which need fewer direct steps than the hinge, as long as SMOOTH_DIRECT_STEPS. An epoch takes as long as
-# reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the
-# dual before direct steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600
-# x 1,800, 3 queries, 1.49, 0.62 and 0.42; 1,000 x 2,000, 50 queries, 1.11, 0.84 and 0.69. On 3,900 x 3,900, 40 queries,
-# the dual takes 825 epochs and 8 s, direct steps more than 47 s.)
+# reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the dual before direct
+# steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600 x 1,800, 3 queries,
+# 1.49, 0.62 and 0.42; 1,000 x 2,000, 50 queries, 1.11, 0.84 and 0.69. On 3,900 x 3,900, 40 queries, the dual takes 825
+# epochs and 8 s, direct steps more than 47 s.)
 DIRECT_STEPS, SMOOTH_DIRECT_STEPS, PAIR_BYTES = 25, 10, 1400.0
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
