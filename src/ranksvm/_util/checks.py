@@ -21,7 +21,7 @@ from ranksvm._util.parameters import (
     Verbosity,
     parameters_of,
 )
-from ranksvm._util.types import ArrayLike, CSRMatrix, Features, RandomState, SparseMatrix
+from ranksvm._util.types import ArrayLike, CSRMatrix, Features, SparseMatrix
 from ranksvm.exceptions import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -143,23 +143,6 @@ def seed(value: object) -> str | None:
     if generator or (is_integer(value, 0) and int(value) < 2**32):
         return None
     return f"must be None, a whole number from 0 to 2^32 - 1 or a numpy.random.RandomState, got {value!r}"
-
-
-def random_numbers(random_state: RandomState) -> np.random.RandomState:
-    """The source of random numbers that ``random_state`` stands for; OptionError if it stands for none."""
-    from sklearn.utils import check_random_state
-
-    check(random_state=seed(random_state))
-    return check_random_state(random_state)
-
-
-def generator_of(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """NumPy's Generator that ``random_state`` stands for; OptionError if it stands for none."""
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError):
-        expected = "None, a whole number from 0 or a numpy.random.Generator"
-        raise OptionError(f"random_state must be {expected}, got {random_state!r}.") from None
 
 
 def memory_limit(value: object) -> str | None:

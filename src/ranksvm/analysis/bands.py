@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
+from ranksvm._util.random_states import random_numbers
 from ranksvm._util.types import MatrixLike
 from ranksvm.additive.shapes import Shape
 from ranksvm.analysis.intervals import checked_level
@@ -121,7 +122,7 @@ def shape_bands(
         raise OptionError(f"shape_bands needs an AdditiveRankSVM or AdditiveRankSVMCV, got {model!r}.")
     check_is_fitted(model)
     checks.check(n_refits=checks.count(n_refits, 2))
-    level, random = checked_level(level), checks.random_numbers(random_state)
+    level, random = checked_level(level), random_numbers(random_state)
     X, qid = model._split_qid(X, qid)
     qid, group = map(host_values, (qid, group))
     queries = Queries.of(qid, group, checks.n_rows_of(X))

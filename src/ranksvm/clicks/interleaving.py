@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, count, generator_of, one_of
+from ranksvm._util.checks import check, count, one_of
+from ranksvm._util.random_states import generator_of
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.log import ClickLog
 from ranksvm.data.clicks import clicked_flags

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ranksvm._util.checks import check, count, flag, generator_of, one_of
+from ranksvm._util.checks import check, count, flag, one_of
+from ranksvm._util.random_states import generator_of
 from ranksvm.clicks.bias import PositionBias
 from ranksvm.clicks.log_file import Log
 from ranksvm.clicks.propensities import (

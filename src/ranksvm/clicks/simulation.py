@@ -6,7 +6,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, count, flag, generator_of, is_number, not_negative, one_of
+from ranksvm._util.checks import check, count, flag, is_number, not_negative, one_of
+from ranksvm._util.random_states import generator_of
 from ranksvm._util.types import Features
 from ranksvm.clicks._ids import Coded, coded
 from ranksvm.clicks.log import ClickLog

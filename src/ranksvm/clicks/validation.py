@@ -7,8 +7,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import check, generator_of, one_of
+from ranksvm._util.checks import check, one_of
 from ranksvm._util.pipeline_steps import knowing_all_data
+from ranksvm._util.random_states import generator_of
 from ranksvm._util.tables import Table, Tabular
 from ranksvm.clicks.bias import Bias
 from ranksvm.clicks.learning import RULES, ClickPairs, click_pairs, relevance, weighted_pairs

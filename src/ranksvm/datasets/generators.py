@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from ranksvm._util.checks import is_integer, random_numbers
+from ranksvm._util.checks import is_integer
+from ranksvm._util.random_states import random_numbers
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import Features
 from ranksvm.datasets.ranking_data import RankingData

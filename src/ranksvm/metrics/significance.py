@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ranksvm._util.checks import generator_of, is_integer
+from ranksvm._util.checks import is_integer
+from ranksvm._util.random_states import generator_of
 from ranksvm._util.tables import CORRECTIONS, Table, Tabular
 from ranksvm._util.text import plain
 from ranksvm.exceptions import DataError, OptionError

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse, random_numbers
+from ranksvm._util.checks import check_one_per_row, is_integer, is_sparse
+from ranksvm._util.random_states import random_numbers
 from ranksvm._util.text import plain
 from ranksvm._util.threads import effective_n_jobs, parallel_map
 from ranksvm._util.types import MatrixLike, RandomState

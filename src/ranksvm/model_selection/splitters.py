@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.model_selection import BaseCrossValidator
 
-from ranksvm._util.checks import is_integer, is_number, n_rows_of, random_numbers
+from ranksvm._util.checks import is_integer, is_number, n_rows_of
+from ranksvm._util.random_states import random_numbers
 from ranksvm._util.types import MatrixLike, RandomState
 from ranksvm.data import Queries
 from ranksvm.data.frames import split_qid
