@@ -238,7 +238,7 @@ def test_what_is_refused(data):
         make_report(model, ranksvm.RankingData(np.zeros((0, 3)), np.zeros(0), np.zeros(0)))
 
 
-@pytest.mark.parametrize(("module", "words"), [("jinja2", "'ranksvm\\[report\\]'"), ("matplotlib", "needs matplotlib")])
+@pytest.mark.parametrize(("module", "words"), [("jinja2", '"ranksvm\\[report\\]"'), ("matplotlib", "needs matplotlib")])
 def test_a_missing_package_is_named_before_any_work(module, words, data, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingDependencyError, match=words):
