@@ -209,7 +209,7 @@ def solve_along(
         line = "%sC = %s: objective %.9g, relative gap %.2e"
         logger.info(line, problem.label, power(C), result.value, result.relative_gap, extra=PASSING)
         if result.status in (Status.MAX_ITERATIONS, Status.PRECISION):
-            why = problem.in_words(result.status)
+            why = result.status.in_words(problem.scales_matter)
             warnings.warn(f"{problem.label}C = {power(C)}: {why}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
         if interrupted is not None and interrupted.is_set():

@@ -14,7 +14,6 @@ from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.options import monotone_signs
-from ranksvm.solvers import Status
 
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "categorical_and_signs", "feature_scales", "variable_signs"]
 
@@ -180,6 +179,7 @@ class AnyAdditiveProblem(Generic[Problem]):
     terms: AdditiveTerms
     options: AdditiveOptions
     n_threads: int
+    scales_matter = False
 
     # ---- implemented by subclasses
 
@@ -253,22 +253,6 @@ class AnyAdditiveProblem(Generic[Problem]):
         """
         function, n_threads = self.terms.function(w), self.n_threads
         return function.scores(X, n_threads, self.levels.codes_of(X, n_threads))
-
-    def in_words(self, status: Status) -> str:
-        """Why a solver stopped, without advice on the scale of features, on which additive models do not depend.
-
-        Parameters
-        ----------
-        status : Status
-            The reason.
-
-        Returns
-        -------
-        str
-            A sentence for the user.
-        """
-        words = status.value.replace(", lower C, or scale the features alike", " or lower C")
-        return words.replace("A larger tol, a smaller C or features scaled alike", "A larger tol or a smaller C")
 
     def start_from(self, coef: Any, alpha: Any = None) -> np.ndarray | None:
         """An earlier function's variables as a starting point; None if its levels differ or there are interactions.

@@ -57,6 +57,8 @@ class RankSVMProblem:
     label = ""
     # whether TRON may begin with smaller C
     continuation = False
+    # whether the solution depends on the scales of the features relative to each other
+    scales_matter = True
     # stop when the duality gap meets tol ("gap"), or when the gradient does, as in published TRON ("gradient")
     stopping = "gap"
     # the form of Newton's method that suits the objective
@@ -159,14 +161,16 @@ class RankSVMProblem:
 
             gap = f"relative duality gap {result.relative_gap:.1e}"
             note = note_on_largest_value(self._features) if result.status is Status.PRECISION else ""
-            warnings.warn(f"{self.in_words(result.status)}{note} ({gap})", ConvergenceWarning, stacklevel=3)
+            warnings.warn(
+                f"{result.status.in_words(self.scales_matter)}{note} ({gap})", ConvergenceWarning, stacklevel=3
+            )
         elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
             warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=level_of_caller())
         return Outcome(
             objective=float(result.value),
             duality_gap=float(result.gap),
             converged=result.status in (Status.CONVERGED, Status.GRADIENT),
-            status=self.in_words(result.status),
+            status=result.status.in_words(self.scales_matter),
             n_iter=result.n_iter,
             solver=self.solver,
             history=result.history.as_dict(),
@@ -176,10 +180,6 @@ class RankSVMProblem:
             device=self.device,
             pair_alpha=result.alpha,
         )
-
-    def in_words(self, status: Status) -> str:
-        """Why a solver stopped: a sentence for the user."""
-        return status.value
 
     def _origin(self) -> np.ndarray:
         """The variables of f = 0."""

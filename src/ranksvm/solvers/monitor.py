@@ -38,6 +38,13 @@ SAMPLE_ITERATIONS = 20
 SAMPLE_TOL = 1e-4
 
 
+_AT_MAX_ITER = "Stopped at max_iter before the certificate met tol:"
+_AT_ROUND_OFF = (
+    "Stopped because float64 round-off allows no further progress: the certificate, which includes what round-off may "
+    "hide, is as small as it gets."
+)
+
+
 class Status(Enum):
     """Why a solver stopped; the value is a sentence for the user."""
 
@@ -46,16 +53,19 @@ class Status(Enum):
         "Stopped by the rule asked for: |gradient| <= tol * |gradient at 0|, which says nothing about the distance "
         "from the optimum; duality_gap_ does."
     )
-    MAX_ITERATIONS = (
-        "Stopped at max_iter before the certificate met tol: raise max_iter, lower C, or scale the features alike."
-    )
-    PRECISION = (
-        "Stopped because float64 round-off allows no further progress: the certificate, which includes what round-off "
-        "may hide, is as small as it gets. "
-        "A larger tol, a smaller C or features scaled alike would let it be met."
-    )
+    MAX_ITERATIONS = f"{_AT_MAX_ITER} raise max_iter, lower C, or scale the features alike."
+    PRECISION = f"{_AT_ROUND_OFF} A larger tol, a smaller C or features scaled alike would let it be met."
     INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to continue from it."
     INTERRUPTED_AT_STEP = "Interrupted: this is the model of the last step."
+
+    def in_words(self, scales_matter: bool = True) -> str:
+        """The sentence; it advises to scale the features only if their scales matter."""
+        without_scales = {
+            Status.MAX_ITERATIONS: f"{_AT_MAX_ITER} raise max_iter or lower C.",
+            Status.PRECISION: f"{_AT_ROUND_OFF} A larger tol or a smaller C would let it be met.",
+        }
+        sentence: str = self.value
+        return sentence if scales_matter else without_scales.get(self, sentence)
 
 
 @dataclass
