@@ -228,7 +228,8 @@ def render_grid(found: list[Found]) -> list[str]:
     return [
         "## The grid",
         "Milliseconds of processor time on one thread, float32 features, tol 1e-4; the ratio is that of `auto` to the "
-        f"fastest of the three. The last rows are of real data, dense, the training part of fold 1. {worst}",
+        "fastest that reached tol; times in parentheses are of fits that did not. The last rows are of real data, "
+        f"dense, the training part of fold 1. {worst}",
         rows,
     ]
 
@@ -238,8 +239,7 @@ def render_few_rows(found: list[Found]) -> list[str]:
     worst, rows = grid_table(found, FEW_ROWS_SOLVERS)
     return [
         "## Fewer rows than features",
-        f"As above, at most {MAX_ITER} iterations of each solver that runs. Times in parentheses are of fits that did "
-        f"not reach tol; the ratio is to the fastest that did. {worst}",
+        f"As above, with at most {MAX_ITER} iterations of each solver that runs. {worst}",
         rows,
     ]
 

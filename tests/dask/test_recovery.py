@@ -51,7 +51,7 @@ def undisturbed(client, data, parts_of):
 
 
 def weights(fit):
-    """The weights of the features: of an additive model, those of its linear part."""
+    """The weights of the features; for an additive model, the weights of its linear part."""
     return fit.linear_coef_ if hasattr(fit, "linear_coef_") else fit.coef_
 
 

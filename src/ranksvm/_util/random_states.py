@@ -6,6 +6,8 @@ from ranksvm._util.checks import check, seed
 from ranksvm._util.types import RandomState
 from ranksvm.exceptions import OptionError
 
+__all__ = ["generator_of", "random_numbers"]
+
 
 def random_numbers(random_state: RandomState) -> np.random.RandomState:
     """The source of random numbers that ``random_state`` stands for; OptionError if it stands for none."""

@@ -86,8 +86,8 @@ def feature_importance(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | N
     Returns
     -------
     ndarray of float64, shape (n_features,)
-        The importances, in the unit of the scores; of an additive model also those of the interactions, after those of
-        the features.
+        The importances of the features, in the unit of the scores. For an additive model, the importances of the
+        interactions follow.
 
     Raises
     ------
