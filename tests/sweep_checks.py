@@ -97,6 +97,18 @@ def rows_form(loss, state, X):
     return 0.5 * (rows.T @ Z + Z.T @ rows)
 
 
+def product_with_matrix(loss, state, V, active):
+    """H times a matrix with a row for each document; only the rows of active documents are taken, the others stay 0."""
+    found = np.zeros_like(V)
+    columns = np.full((len(active), V.shape[1] + 2), np.nan, V.dtype)
+    rows = np.full_like(columns, np.nan)
+    rows[:, 1:-1] = V[active]
+    loss.hessian(state).product(0, loss.pairs.n_queries, rows[:, 1:-1], columns[:, 1:-1])
+    assert np.isnan(columns[:, [0, -1]]).all()
+    found[active] = columns[:, 1:-1]
+    return found
+
+
 def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs=None, **options):
     """Check value, gradient, Hessian product, diagonal and rows of a loss; ``scores`` has a score for each row.
 
@@ -135,3 +147,8 @@ def check_against_pairs(y, qid, scores, way=None, *, name="squared_hinge", pairs
     np.testing.assert_allclose(diagonal, np.diagonal(H), rtol=1e-12, atol=10 * bound * narrow)
     X = rng.normal(size=(len(order), 3))
     np.testing.assert_allclose(rows_form(loss, state, X), X.T @ H @ X, rtol=1e-11, atol=100 * bound * narrow)
+    if name == "function":
+        return
+    for dtype, digits in ((np.float64, 1.0), (np.float32, 1e9)):
+        found = product_with_matrix(loss, state, X.astype(dtype), np.flatnonzero(diagonal > 0.0))
+        np.testing.assert_allclose(found, H @ X, rtol=1e-11 * digits, atol=10 * bound * narrow * digits)

@@ -137,6 +137,20 @@ REFUSED = {
     "rows of no Hessian": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True).rows(
         0, 2, X.copy(), np.empty((10, 4))
     ),
+    "products of other documents": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).product(
+        0, 2, X[:4].copy(), X[:4].copy()
+    ),
+    "products of other documents of a list": lambda: pair_list.laplacian(listed(), np.ones(3), np.ones(5), 1.0).product(
+        0, 2, X[:4].copy(), X[:4].copy()
+    ),
+    "products of other queries": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).product(
+        0, 3, X.copy(), X.copy()
+    ),
+    "room for products": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).product(0, 2, X.copy(), X[:, 1:].copy()),
+    "products between rows": lambda: sweep.laplacian(sweep_pairs(), state(), 1.0).product(
+        0, 2, X.copy(), np.asfortranarray(X)
+    ),
+    "products of no Hessian": lambda: sweep.huber(sweep_pairs(), state(), 1.0, True).product(0, 2, X.copy(), X.copy()),
     "products of other rows": lambda: hessian.add_product(X, X[:4], np.zeros((4, 4))),
     "products of other widths": lambda: hessian.add_product(X, np.zeros((5, 3)), np.zeros((4, 4))),
     "small total": lambda: hessian.add_product(X, X, np.zeros((4, 3))),
@@ -228,6 +242,9 @@ REFUSED = {
     "short values": lambda: linear.sparse_products(ONE, *CSR[1:], None),
     "columns beyond": lambda: linear.check_csr(INDICES, INDPTR, 3),
     "row pointers": lambda: linear.check_csr(INDICES, ints(0, 4, 2, 3, 4, 5), 4),
+    "products of sparse rows": lambda: linear.sparse_gram(*CSR, None, np.empty((6, 6))),
+    "products of sparse rows beyond": lambda: linear.sparse_gram(*CSR, longs(0, 5), np.empty((2, 2))),
+    "room for products of sparse rows": lambda: linear.sparse_gram(*CSR, None, np.empty((5, 4))),
     "centered rows": lambda: linear.center_queries(Q, 0, 2, np.ones((4, 2))),
     "keys": lambda: metrics.descending_order(FIVE, longs(0, 6)),
     "NaN keys": lambda: metrics.descending_order(np.array([1.0, np.nan]), longs(0, 2)),

@@ -106,6 +106,26 @@ def test_rows_in_memory_have_the_products_of_those_in_a_cache(n_features):
             np.testing.assert_array_equal(total[0], total[1])
 
 
+@pytest.mark.parametrize("storage", ["csr", "csr-int64", "csr-unsorted"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(1, 3), (75, 40), (70, 200), (40, 0)])
+def test_inner_products_of_sparse_rows_are_those_of_numpy(storage, dtype, shape):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=shape) * (rng.random(shape) < 0.3)).astype(dtype)
+    design = as_design_matrix(STORAGES[storage](X))
+    rows = rng.integers(0, shape[0], 50)
+    for taken, positions in ((X, None), (X[rows], rows)):
+        expected = taken.astype(np.float64) @ taken.astype(np.float64).T
+        np.testing.assert_allclose(design.gram(positions), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_a_column_of_a_sparse_row_may_be_stored_in_parts():
+    parts = sp.csr_array((np.array([1.0, 2.0, 4.0]), np.array([1, 1, 1]), np.array([0, 2, 3])), shape=(2, 3))
+    products = np.empty((2, 2))
+    linear.sparse_gram(parts.data, parts.indices, parts.indptr, 3, None, products)
+    np.testing.assert_array_equal(products, [[9.0, 12.0], [12.0, 16.0]])
+
+
 def test_rows_in_float64_have_no_products_in_float32():
     X, w = np.random.default_rng(0).normal(size=(100, 20)), np.random.default_rng(1).normal(size=20)
     out = np.empty((2, 100))

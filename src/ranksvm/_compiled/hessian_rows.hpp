@@ -11,6 +11,15 @@ namespace ranksvm {
 
 constexpr std::int64_t kNotSquared = -1;
 
+// Columns of two matrices V and U: a function `product` writes U = H V. Both have a row for each document of some queries at
+// which H is not 0, and rows lie `stride` numbers apart.
+template <class Real>
+struct Columns {
+    const Real *V;
+    Real *U;
+    std::int64_t n_rows, n, stride;
+};
+
 }  // namespace ranksvm
 
 #endif

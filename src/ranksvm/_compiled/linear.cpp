@@ -14,7 +14,7 @@ static constexpr ArrayLoops<Real> kArrays = {dense_finite<Real>, dense_largest<R
 template <class Real, class Index>
 static constexpr SparseLoops<Real, Index> kSparse = {sparse_scores<Real, Index>, sparse_accumulate<Real, Index>,
                                                      sparse_gather<Real, Index, double>, sparse_gather<Real, Index, float>,
-                                                     sparse_largest<Real, Index>};
+                                                     sparse_gram<Real, Index>, sparse_largest<Real, Index>};
 template <class Real>
 static constexpr CenterLoops<Real> kCenter = {center_queries<Real>};
 

@@ -339,6 +339,42 @@ RANKSVM_INLINE void sparse_accumulate(const Real *data, const Index *indices, co
     }
 }
 
+// The products of n rows of a CSR matrix with each other: `out`, of n times n zeros on entry. Each row meets, at each of its
+// features, the rows up to itself that have this feature.
+template <class Real, class Index>
+static void sparse_gram(const Real *data, const Index *indices, const Index *indptr, int64_t n_features, const int64_t *rows,
+                        int64_t n, double *out) {
+    constexpr int64_t kBlock = 32;
+    struct Entry {
+        int64_t t;
+        double x;
+    };
+    Vector<int64_t> ends(static_cast<size_t>(n_features) + 1, 0);  // of the entries of each feature that were met
+    for (int64_t t = 0; t < n; ++t)
+        for (int64_t e = indptr[row_at(rows, t)]; e < indptr[row_at(rows, t) + 1]; ++e) ++ends[static_cast<size_t>(indices[e]) + 1];
+    for (size_t f = 1; f < ends.size(); ++f) ends[f] += ends[f - 1];
+    const Vector<int64_t> begins(ends);
+    Vector<Entry> met(static_cast<size_t>(ends.back()));
+    for (int64_t t = 0; t < n; ++t) {
+        const int64_t first = indptr[row_at(rows, t)], last = indptr[row_at(rows, t) + 1];
+        for (int64_t e = first; e < last; ++e)
+            met[static_cast<size_t>(ends[static_cast<size_t>(indices[e])]++)] = {t, static_cast<double>(data[e])};
+        double *products = out + t * n;
+        for (int64_t e = first; e < last; ++e) {
+            const size_t f = static_cast<size_t>(indices[e]);
+            const double x = static_cast<double>(data[e]);
+            for (int64_t k = begins[f]; k < ends[f]; ++k) {
+                const Entry &entry = met[static_cast<size_t>(k)];
+                products[entry.t] += x * entry.x;
+            }
+        }
+    }
+    for (int64_t top = 0; top < n; top += kBlock)
+        for (int64_t left = 0; left <= top; left += kBlock)
+            for (int64_t i = top; i < std::min(top + kBlock, n); ++i)
+                for (int64_t j = left; j < std::min(left + kBlock, i); ++j) out[j * n + i] = out[i * n + j];
+}
+
 // out[f] becomes the larger of itself and the |x| of feature f among the entries start .. stop of a CSR matrix, whose columns
 // are in `indices`. NaN is ignored.
 template <class Real, class Index>

@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport (
-    need, need_ascending, need_at_least, need_csr, need_places, need_pointers, need_rows)
+    need, need_ascending, need_at_least, need_csr, need_places, need_pointers, need_rows, rows_needed)
 from ranksvm._compiled.instruction_set cimport chosen
 from ranksvm._compiled.passes cimport RowProducts, new_products
 
@@ -42,6 +42,7 @@ cdef extern from "linear_loops.hpp" namespace "ranksvm" nogil:
         void (*gather)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t, double *)
         void (*gather_single)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, int64_t,
                               float *)
+        void (*gram)(const Real *, const Index *, const Index *, int64_t, const int64_t *, int64_t, double *)
         void (*largest)(const Real *, const Index *, int64_t, int64_t, double *)
 
     cppclass CenterLoops[Real]:
@@ -323,6 +324,22 @@ def sparse_gather(const real[::1] data, const index[::1] indices, const index[::
         else:
             loops_of[SparseLoops[real, index]](chosen).gather(
                 &data[0], &indices[0], &indptr[0], n_columns, map, start, stop, &out_range[0, 0])
+
+
+def sparse_gram(const real[::1] data, const index[::1] indices, const index[::1] indptr, int64_t n_features,
+                const int64_t[::1] rows, double[:, ::1] out):
+    """``out[s, t] = X[rows[s]]' X[rows[t]]``; None: all rows."""
+    cdef int64_t n = out.shape[0]
+    need_csr(data.shape[0], indices.shape[0], indptr.shape[0])
+    need_at_least("rows", indptr.shape[0] - 1, rows_needed(rows, n))
+    need("a row of out", out.shape[1], n)
+    out[:, :] = 0.0
+    if n == 0 or data.shape[0] == 0:
+        return
+    cdef const int64_t *map = _map(rows)
+    with nogil:
+        loops_of[SparseLoops[real, index]](chosen).gram(
+            &data[0], &indices[0], &indptr[0], n_features, map, n, &out[0, 0])
 
 
 def center_queries(const int64_t[::1] pointers, int64_t first, int64_t last, real[:, ::1] X_range):

@@ -47,6 +47,9 @@ struct SparseLoops {
                    int64_t start, int64_t stop, double *out_range);
     void (*gather_single)(const Real *data, const Index *indices, const Index *indptr, int64_t n, const int64_t *rows,
                           int64_t start, int64_t stop, float *out_range);
+    // `out`: n times n zeros on entry
+    void (*gram)(const Real *data, const Index *indices, const Index *indptr, int64_t n_features, const int64_t *rows,
+                 int64_t n, double *out);
     // takes the entries start .. stop
     void (*largest)(const Real *data, const Index *indices, int64_t start, int64_t stop, double *out);
 };

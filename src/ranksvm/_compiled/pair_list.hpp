@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "active_rows.hpp"
 #include "center_queries.hpp"
 #include "hessian_rows.hpp"
 #include "lanes.hpp"
+#include "level_vectors.hpp"
 #include "loss_sums.hpp"
 #include "margin_functions.hpp"
 #include "pair_list_loops.hpp"
@@ -212,6 +214,28 @@ static int64_t hessian_rows_of_list(const PairList &pairs, int64_t first_query, 
     center_queries(pairs.pointers, first_query, last_query, n, X_range);
     laplacian_rows_of_list(pairs, first_query, last_query, curvature, counts, X_range, n, factor, out);
     return kNotSquared;
+}
+
+// U = factor * L V for a range of queries; false if V does not have a row for each document in an active pair.
+template <class Real>
+static bool laplacian_product_of_list(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                                      const double *counts, const Columns<Real> &columns, double factor) {
+    const int64_t origin = pairs.pointers[first_query];
+    if (count_active(counts + origin, pairs.pointers[last_query] - origin) != columns.n_rows) return false;
+    ActiveRows rows;
+    for (int64_t q = first_query; q < last_query; ++q) {
+        const int64_t first = pairs.pointers[q], m = pairs.pointers[q + 1] - first;
+        rows.find(counts + first, m);
+        multiply_diagonal(rows, counts + first, m, columns, factor);
+        for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
+            if (curvature[p] == 0.0) continue;
+            const Real weight = static_cast<Real>(-factor * curvature[p]);
+            const int64_t i = rows[pairs.preferred[p]] * columns.stride, j = rows[pairs.other[p]] * columns.stride;
+            add_scaled(columns.U + i, weight, columns.V + j, columns.n);
+            add_scaled(columns.U + j, weight, columns.V + i, columns.n);
+        }
+    }
+    return true;
 }
 
 }  // namespace ranksvm::RANKSVM_VARIANT

@@ -10,7 +10,7 @@ from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport need, need_places_by_query, need_pointers
 from ranksvm._compiled.instruction_set cimport chosen
-from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
+from ranksvm._compiled.passes cimport Columns, LossSums, QueryOperator, new_operator
 
 cdef extern from "pair_list_loops.hpp" namespace "ranksvm" nogil:
     cdef struct PairList:
@@ -54,6 +54,10 @@ cdef extern from "pair_list_operators.hpp" namespace "ranksvm" nogil:
         int64_t rows(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
         @staticmethod
         int64_t rows_single(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
+        @staticmethod
+        bint product(const void *, int64_t, int64_t, const Columns[double] &) except + nogil
+        @staticmethod
+        bint product_single(const void *, int64_t, int64_t, const Columns[float] &) except + nogil
 
 
 cdef class ListArrays:
@@ -139,4 +143,6 @@ def laplacian(ListArrays arrays, double[::1] active, double[::1] degrees, double
     made.table.apply = ListOperator.laplacian
     made.table.rows = ListOperator.rows
     made.table.rows_single = ListOperator.rows_single
+    made.table.product = ListOperator.product
+    made.table.product_single = ListOperator.product_single
     return made

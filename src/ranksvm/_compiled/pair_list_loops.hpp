@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "hessian_rows.hpp"
 #include "instruction_set.hpp"
 #include "loss_sums.hpp"
 
@@ -35,6 +36,8 @@ template <class Real>
 struct PairListRowLoops {
     int64_t (*hessian_rows)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
                             const double *counts, Real *X_range, int64_t n, double factor, Real *out);
+    bool (*laplacian_product)(const PairList &pairs, int64_t first_query, int64_t last_query, const double *curvature,
+                              const double *counts, const Columns<Real> &columns, double factor);
 };
 RANKSVM_DECLARE_LOOPS(PairListLoops)
 RANKSVM_DECLARE_LOOPS(PairListRowLoops<double>)

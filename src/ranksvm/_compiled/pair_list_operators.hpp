@@ -56,6 +56,14 @@ struct ListOperator {
         return own.single_row_loops->hessian_rows(*own.pairs, first, last, own.active, own.degrees, X_range, n, own.factor,
                                                   out);
     }
+    static bool product(const void *context, int64_t first, int64_t last, const Columns<double> &columns) {
+        const ListOperator &own = *static_cast<const ListOperator *>(context);
+        return own.row_loops->laplacian_product(*own.pairs, first, last, own.active, own.degrees, columns, own.factor);
+    }
+    static bool product_single(const void *context, int64_t first, int64_t last, const Columns<float> &columns) {
+        const ListOperator &own = *static_cast<const ListOperator *>(context);
+        return own.single_row_loops->laplacian_product(*own.pairs, first, last, own.active, own.degrees, columns, own.factor);
+    }
 };
 
 }  // namespace ranksvm

@@ -33,6 +33,9 @@ struct QueryOperator {
     // of a Hessian with respect to the scores, else null: see hessian_rows.hpp
     int64_t (*rows)(const void *context, int64_t first, int64_t last, double *X_range, int64_t n, double *out);
     int64_t (*rows_single)(const void *context, int64_t first, int64_t last, float *X_range, int64_t n, float *out);
+    // false if V does not have a row for each document at which H is not 0
+    bool (*product)(const void *context, int64_t first, int64_t last, const Columns<double> &columns);
+    bool (*product_single)(const void *context, int64_t first, int64_t last, const Columns<float> &columns);
 };
 
 inline void add(LossSums &sums, const LossSums &more) {

@@ -8,6 +8,15 @@ cdef extern from "loss_sums.hpp" namespace "ranksvm" nogil:
         double excess
         double slack
 
+cdef extern from "hessian_rows.hpp" namespace "ranksvm" nogil:
+    const int64_t kNotSquared
+    cdef cppclass Columns[Real]:
+        const Real *V
+        Real *U
+        int64_t n_rows
+        int64_t n
+        int64_t stride
+
 cdef extern from "passes.hpp" namespace "ranksvm" nogil:
     cdef struct ProductTable "ranksvm::RowProducts":
         const void *context
@@ -21,9 +30,8 @@ cdef extern from "passes.hpp" namespace "ranksvm" nogil:
         LossSums (*apply)(const void *, int64_t, int64_t, const double *, double *) except + nogil
         int64_t (*rows)(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
         int64_t (*rows_single)(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
-
-cdef extern from "hessian_rows.hpp" namespace "ranksvm" nogil:
-    const int64_t kNotSquared
+        bint (*product)(const void *, int64_t, int64_t, const Columns[double] &) except + nogil
+        bint (*product_single)(const void *, int64_t, int64_t, const Columns[float] &) except + nogil
 
 
 ctypedef fused real:

@@ -100,6 +100,36 @@ cdef class QueryOperator:
                 found = self.table.rows(self.table.context, first, last, &X_range[0, 0], X_range.shape[1], &out[0, 0])
         return None if found == kNotSquared else found
 
+    def product(self, int64_t first, int64_t last, const real[:, :] V, real[:, :] U):
+        """Write ``U = H V`` for a range of queries.
+
+        The operator is a Hessian H with respect to the scores. V and U have a row for each document that is in an active pair
+        (one at which the loss is curved), and a column for each vector. They may be columns of larger arrays.
+        """
+        cdef Columns[double] columns
+        cdef Columns[float] single
+        cdef bint done
+        self.check_hessian()
+        need_range("queries", first, last, self.n_queries)
+        need("U", U.shape[0], V.shape[0])
+        need("a row of U", U.shape[1], V.shape[1])
+        if V.shape[0] == 0 or V.shape[1] == 0:
+            return
+        if V.strides[1] != sizeof(real) or U.strides[1] != sizeof(real) or U.strides[0] != V.strides[0]:
+            raise ValueError("V and U must have rows of consecutive numbers, and one distance between rows")
+        if real is float:
+            single.V, single.U, single.n_rows, single.n = &V[0, 0], &U[0, 0], V.shape[0], V.shape[1]
+            single.stride = V.strides[0] // <int64_t>sizeof(real)
+            with nogil:
+                done = self.table.product_single(self.table.context, first, last, single)
+        else:
+            columns.V, columns.U, columns.n_rows, columns.n = &V[0, 0], &U[0, 0], V.shape[0], V.shape[1]
+            columns.stride = V.strides[0] // <int64_t>sizeof(real)
+            with nogil:
+                done = self.table.product(self.table.context, first, last, columns)
+        if not done:
+            raise ValueError("V must have a row for each document in an active pair")
+
     cdef int check_hessian(self) except -1:
         self.check_made()
         if self.table.rows == NULL:
@@ -141,6 +171,8 @@ cdef QueryOperator new_operator(size_t context_size, object owners, const int64_
     made.table.context = made.memory
     made.table.rows = NULL
     made.table.rows_single = NULL
+    made.table.product = NULL
+    made.table.product_single = NULL
     made.pointers = pointers
     made.n_queries = n_queries
     return made

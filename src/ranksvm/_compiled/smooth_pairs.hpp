@@ -152,12 +152,35 @@ RANKSVM_INLINE void bends_of(const LabeledQuery &query, Function function, int64
     }
 }
 
-// out -= sum of weight[j] x_j over the documents from .. below, four rows at a time.
+// Calls `visit(i, from, below)` for each preferred document i, after writing the weights of its pairs with the others
+// from .. below, times the bends, to `bends`.
+template <class Visit>
+RANKSVM_INLINE void visit_bends(int function, const LabeledQuery &query, Vector<double> &bends, const Visit &visit) {
+    const auto all = [&](auto bends_at) {
+        for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
+            for (int64_t i = below; from < below && i < end; ++i) {
+                bends_at(i, from, below);
+                visit(i, from, below);
+            }
+        });
+    };
+    with_margin_function(function, [&](auto margin_function) {
+        if (query.gaps)
+            all([&](auto... at) { bends_of<true, true>(query, margin_function, at..., bends.data()); });
+        else if (query.weighted)
+            all([&](auto... at) { bends_of<true, false>(query, margin_function, at..., bends.data()); });
+        else
+            all([&](auto... at) { bends_of<false, false>(query, margin_function, at..., bends.data()); });
+    });
+}
+
+// out -= sum of scale * weight[j] x_j over the documents from .. below, four rows at a time. Rows have n numbers, and lie
+// `stride` numbers apart.
 template <class Real>
 RANKSVM_INLINE void subtract_rows(const double *weight, double scale, const int32_t *documents, int64_t from, int64_t below,
-                                  const Real *X, int64_t n, Real *RANKSVM_RESTRICT out) {
+                                  const Real *X, int64_t n, int64_t stride, Real *RANKSVM_RESTRICT out) {
     const auto weight_of = [&](int64_t j) { return static_cast<Real>(scale * weight[j]); };
-    const auto row_of = [&](int64_t j) { return X + documents[j] * n; };
+    const auto row_of = [&](int64_t j) { return X + documents[j] * stride; };
     int64_t j = from;
     for (; j + 4 <= below; j += 4) {
         const Real a = weight_of(j), b = weight_of(j + 1), c = weight_of(j + 2), d = weight_of(j + 3);
@@ -178,26 +201,14 @@ RANKSVM_INLINE void smooth_rows_of_query(const Pairs &pairs, const PairState &st
     const double *counts = state.degrees + first;
     gather_labeled(pairs, first, query);
     gather_scores(state.scores + first, documents, query);
+    for (int64_t i = 0; i < query.m; ++i) {
+        const Real *x = X + i * n, count = static_cast<Real>(factor * counts[i]);
+        Real *RANKSVM_RESTRICT out = Z + i * n;
+        for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
+    }
     Vector<double> bends(static_cast<size_t>(query.m + kWidth));
-    const auto rows = [&](auto bends_at) {
-        for_levels(query, [&](int64_t from, int64_t below, int64_t end) {
-            for (int64_t i = below; i < end; ++i) {
-                const Real *x = X + documents[i] * n, count = static_cast<Real>(factor * counts[documents[i]]);
-                Real *RANKSVM_RESTRICT out = Z + documents[i] * n;
-                for (int64_t f = 0; f < n; ++f) out[f] = count * x[f];
-                if (from == below) continue;
-                bends_at(i, from, below);
-                subtract_rows(bends.data(), 2.0 * factor, documents, from, below, X, n, out);
-            }
-        });
-    };
-    with_margin_function(state.function, [&](auto function) {
-        if (query.gaps)
-            rows([&](auto... at) { bends_of<true, true>(query, function, at..., bends.data()); });
-        else if (query.weighted)
-            rows([&](auto... at) { bends_of<true, false>(query, function, at..., bends.data()); });
-        else
-            rows([&](auto... at) { bends_of<false, false>(query, function, at..., bends.data()); });
+    visit_bends(state.function, query, bends, [&](int64_t i, int64_t from, int64_t below) {
+        subtract_rows(bends.data(), 2.0 * factor, documents, from, below, X, n, n, Z + documents[i] * n);
     });
 }
 

@@ -10,7 +10,7 @@ from libcpp cimport bool as cbool
 
 from ranksvm._compiled.border cimport need, need_if_given, need_levels, need_pointers, need_present, need_range
 from ranksvm._compiled.instruction_set cimport chosen
-from ranksvm._compiled.passes cimport LossSums, QueryOperator, new_operator
+from ranksvm._compiled.passes cimport Columns, LossSums, QueryOperator, new_operator
 from ranksvm._compiled.threads cimport Workers, workers_of
 
 cdef extern from "scratch_pool.hpp" namespace "ranksvm" nogil:
@@ -83,6 +83,10 @@ cdef extern from "sweep_operators.hpp" namespace "ranksvm" nogil:
         int64_t rows(const void *, int64_t, int64_t, double *, int64_t, double *) except + nogil
         @staticmethod
         int64_t rows_single(const void *, int64_t, int64_t, float *, int64_t, float *) except + nogil
+        @staticmethod
+        bint product(const void *, int64_t, int64_t, const Columns[double] &) except + nogil
+        @staticmethod
+        bint product_single(const void *, int64_t, int64_t, const Columns[float] &) except + nogil
 
 
 cdef class PairArrays:
@@ -267,6 +271,8 @@ def laplacian(PairArrays arrays, StateArrays state, double factor):
     made.table.apply = SweepOperator.laplacian
     made.table.rows = SweepOperator.rows
     made.table.rows_single = SweepOperator.rows_single
+    made.table.product = SweepOperator.product
+    made.table.product_single = SweepOperator.product_single
     return made
 
 

@@ -1,9 +1,10 @@
-// Tables of pointers to the loops of levels.hpp, squared_rows.hpp and sweep.hpp; each instruction set has its own table.
+// Tables of pointers to the loops of laplacian_product.hpp, levels.hpp, squared_rows.hpp and sweep.hpp; each instruction set has its own table.
 #ifndef RANKSVM_SWEEP_LOOPS_HPP
 #define RANKSVM_SWEEP_LOOPS_HPP
 
 #include <cstdint>
 
+#include "hessian_rows.hpp"
 #include "instruction_set.hpp"
 #include "loss_sums.hpp"
 #include "pairs.hpp"
@@ -35,6 +36,8 @@ template <class Real>
 struct SweepRowLoops {
     int64_t (*hessian_rows)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query, Real *X_range,
                             int64_t n, double factor, Real *out, SortedQuery &scratch);
+    bool (*laplacian_product)(const Pairs &pairs, const PairState &state, int64_t first_query, int64_t last_query,
+                              const Columns<Real> &columns, double factor, SortedQuery &scratch);
 };
 RANKSVM_DECLARE_LOOPS(SweepLoops)
 RANKSVM_DECLARE_LOOPS(SweepRowLoops<double>)

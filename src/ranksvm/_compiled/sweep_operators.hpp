@@ -63,6 +63,17 @@ struct SweepOperator {
         return own.single_row_loops->hessian_rows(*own.pairs, *own.state, first, last, X_range, n, own.factor, out,
                                                   scratch.query());
     }
+    static bool product(const void *context, int64_t first, int64_t last, const Columns<double> &columns) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
+        Scratch scratch(*own.pool);
+        return own.row_loops->laplacian_product(*own.pairs, *own.state, first, last, columns, own.factor, scratch.query());
+    }
+    static bool product_single(const void *context, int64_t first, int64_t last, const Columns<float> &columns) {
+        const SweepOperator &own = *static_cast<const SweepOperator *>(context);
+        Scratch scratch(*own.pool);
+        return own.single_row_loops->laplacian_product(*own.pairs, *own.state, first, last, columns, own.factor,
+                                                       scratch.query());
+    }
 };
 
 }  // namespace ranksvm

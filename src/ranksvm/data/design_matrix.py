@@ -379,8 +379,10 @@ class SparseDesign:
 
     def gram(self, rows: np.ndarray | None) -> np.ndarray:
         """Inner products of some rows, or of all rows (None), with each other, in float64."""
-        X = (self._matrix() if rows is None else self._matrix()[rows]).astype(np.float64, copy=False)
-        return (X @ X.T).toarray()
+        n = len(self._csr[2]) - 1 if rows is None else len(rows)
+        products = np.empty((n, n))
+        linear.sparse_gram(*self._csr, rows, products)
+        return products
 
     def _matrix(self) -> CSRMatrix:
         from scipy import sparse

@@ -10,6 +10,7 @@ import numpy as np
 
 import ranksvm._compiled.cholesky as cholesky
 import ranksvm._compiled.kernel as compiled
+from ranksvm._compiled.passes import QueryOperator as CompiledOperator
 from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm._util.types import CSRMatrix
 from ranksvm.losses.protocol import QueryOperator
@@ -34,11 +35,8 @@ TASKS_PER_THREAD = 4
 BLOCK = 256
 # Costs are measured in bytes: those that a product with Q reads from memory in the same time. If there are n documents
 # in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs ``CUBE_COST
-# n^3 + SQUARE_COST n^2 + BLOCK_COST n s``.
+# n^3 + SQUARE_COST n^2 + BLOCK_COST n s``, and an inverse by LU ``2 CUBE_COST n^3 + SQUARE_COST n^2``.
 CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
-# Multiplying a vector by the Hessian with respect to the scores costs CALL_COST, plus ROW_COST for each row, also in
-# bytes.
-CALL_COST, ROW_COST = 3e4, 600.0
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
@@ -75,7 +73,7 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
     if _have_long_lists(sizes):
         needed = 24.0 * n_active**2
-        cost = 2.0 * cube + square + n_active * (CALL_COST + ROW_COST * len(degrees))
+        cost = 2.0 * cube + square
     else:
         needed = 8.0 * (2.0 * n_active**2 + 3.0 * squares)
         cost = cube + square + BLOCK_COST * n_active * squares
@@ -220,7 +218,7 @@ class HostInversion:
         positions = np.flatnonzero(degrees > 0.0)
         values = self._matrix.submatrix(positions, factor_type(degrees, self._matrix.largest, C))
         if _have_long_lists(active_sizes(positions, pointers)):
-            return _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C)
+            return _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C, self._n_threads)
         return _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, self._n_threads)
 
 
@@ -370,7 +368,13 @@ def _by_cholesky(
 
 
 def _by_lu(
-    hessian: QueryOperator, positions: np.ndarray, n_queries: int, n_rows: int, values: np.ndarray, C: float
+    hessian: QueryOperator,
+    positions: np.ndarray,
+    n_queries: int,
+    n_rows: int,
+    values: np.ndarray,
+    C: float,
+    n_threads: int,
 ) -> Callable[[np.ndarray], np.ndarray] | None:
     from scipy.linalg.lapack import dgetrf, dgetrs, sgetrf, sgetrs
 
@@ -385,15 +389,34 @@ def _by_lu(
         out: np.ndarray = C * product[positions]
         return out
 
-    # read row by row this is C Q H, column by column C H Q; only the lower triangle of Q is used
+    _fill_upper_triangle(values)
     matrix = np.empty_like(values)
-    for k in range(len(positions)):
-        matrix[k] = multiplied(np.concatenate([values[k, : k + 1], values[k + 1 :, k]]))
+    if isinstance(hessian, CompiledOperator):
+
+        def multiply(columns: tuple[int, int]) -> None:
+            part = slice(*columns)
+            hessian.product(0, n_queries, values[:, part], matrix[:, part])
+            matrix[:, part] *= C
+
+        parallel_map(multiply, even_ranges(0, len(positions), n_threads), n_threads)
+    else:
+        for k in range(len(positions)):
+            matrix[:, k] = multiplied(values[k])
     matrix[np.diag_indices(len(positions))] += 1
+    # LAPACK factorizes the transpose, which is in its order
     factor, pivots, failed = factorize(matrix.T, overwrite_a=1)
     if failed or not np.isfinite(np.diagonal(factor)).all():
         return None
-    return lambda scores: solve(factor, pivots, multiplied(scores))[0]
+    return lambda scores: solve(factor, pivots, multiplied(scores), trans=1)[0]
+
+
+def _fill_upper_triangle(matrix: np.ndarray) -> None:
+    """Copy the lower triangle of a square matrix to the upper one."""
+    for start in range(0, len(matrix), BLOCK):
+        block = slice(start, start + BLOCK)
+        matrix[block, start + BLOCK :] = matrix[start + BLOCK :, block].T
+        lower = np.tril(matrix[block, block])
+        matrix[block, block] = lower + np.tril(lower, -1).T
 
 
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:
