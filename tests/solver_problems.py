@@ -118,7 +118,7 @@ class Hinges:
     def sample(self):
         return None
 
-    width, inverts_from_start = None, False
+    width = None
 
     def inverse_cost(self, point):
         return float("inf")

@@ -221,11 +221,12 @@ def test_fitted_attributes(solver):
 
 
 def test_auto_takes_tron_for_many_features():
-    X = sp.random_array((50, 3000), density=0.01, random_state=0, format="csr")
-    assert RankSVM().fit(X, np.arange(50) % 3).solver_ == "tron"
+    X = sp.random_array((3500, 3000), density=0.01, random_state=0, format="csr")
+    y = np.arange(3500) % 3
+    assert RankSVM().fit(X, y, qid=y // 3).solver_ == "tron"
     assert RankSVM().fit(*make_data()[:2]).solver_ == "newton"
     with pytest.raises(OptionError, match="too large for 3000 features"):
-        RankSVM(solver="newton").fit(X, np.arange(50) % 3)
+        RankSVM(solver="newton").fit(X, y, qid=y // 3)
 
 
 def test_predict_rank_and_score():
@@ -520,11 +521,17 @@ def test_direct_steps_reach_the_optimum_of_tron(loss, n_queries, sparse):
     assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-6)
 
 
-def test_auto_takes_direct_steps_for_fewer_dense_rows_than_features():
+def test_auto_takes_direct_steps_for_fewer_rows_than_features():
     X, y, qid = make_wide(1)
-    assert RankSVM(C=1.0).fit(X, y, qid=qid).solver_ == "direct"
-    assert RankSVM(C=1.0).fit(sp.csr_matrix(X), y, qid=qid).solver_ != "direct"
-    assert RankSVM(C=1.0).fit(X[:, :70], y, qid=qid).solver_ != "direct"
+    sparse = sp.csr_matrix(np.hstack([X, np.zeros((80, 2000))]))  # an explicit Hessian would be too large
+    for rows in (X, sparse):
+        model = RankSVM(C=1e4, tol=1e-6).fit(rows, y, qid=qid)
+        assert (model.solver_, model.converged_) == ("direct", True)
+        assert model.history_["hessian_products"][-1] > model.n_iter_ > 1
+        assert RankSVM(C=1e-4).fit(rows, y, qid=qid).solver_ == "tron"
+        path = regularization_path(rows, y, qid=qid, Cs=[1e-4, 1e4], tol=1e-6)
+        assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-6)
+    assert RankSVM(C=1e4).fit(X[:, :70], y, qid=qid).solver_ != "direct"
     # few pairs: the dual, which begins with the fewest multiplications
     assert RankSVM(C=1.0).fit(X, y, qid=np.arange(80) // 4).solver_ == "dual"
 
@@ -533,10 +540,10 @@ def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
     X, y, qid = make_wide(20)
     model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("dual", True)
-    for name, value in (("DIRECT_STEPS", 0), ("DIRECT_STEPS", 1e9), ("MAX_EPOCHS", 5)):
+    for name, value in (("HINGE_INVERSES", 0), ("HINGE_INVERSES", 1e9), ("MAX_EPOCHS", 5)):
         monkeypatch.setattr(f"ranksvm.fits.linear.{name}", value)
         model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
-        assert (model.solver_, model.converged_) == ("dual" if name == "DIRECT_STEPS" and value else "direct", True)
+        assert (model.solver_, model.converged_) == ("dual" if name == "HINGE_INVERSES" and value else "direct", True)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -265,6 +265,7 @@ def test_path_and_warm_start_reach_the_same_optima():
 
 def test_slow_dual_is_left_to_tron(monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_ROWS", 0)
     X, y, qid = wide(n_features=2500, seed=6)
     fit = RankSVM(C=1000.0).fit(scipy.sparse.csr_matrix(X), y, qid=qid)
     assert fit.solver_ == "tron"

@@ -73,16 +73,6 @@ def test_the_inverse_needs_memory():
     assert result.status is Status.CONVERGED
 
 
-def test_direct_steps_begin_where_the_fit_began():
-    objective, _, rng = make_problem(C=1e5)
-    begin, evaluated = 0.01 * rng.normal(size=N_FEATURES), []
-    evaluate = objective.evaluate
-    objective.evaluate = lambda w, near=None: evaluated.append(w.copy()) or evaluate(w, near)
-    result = newton_cg(objective, begin, tol=1e-6)
-    assert result.status is Status.CONVERGED
-    assert sum(np.array_equal(w, begin) for w in evaluated) == 2
-
-
 @pytest.mark.parametrize("n_queries", [1, 6])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_inverse_predicts_solutions_of_the_hinge(n_queries, sparse):

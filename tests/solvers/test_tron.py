@@ -28,6 +28,18 @@ class Counted(Hinges):
 N = 300
 
 
+def test_stops_once_it_is_expected_to_need_too_many_products():
+    whole = tron(wide(100.0), np.zeros(N), tol=1e-6)
+    n_products = whole.history.hessian_products[-1]
+    assert whole.status is Status.CONVERGED
+    assert n_products > 20
+    same = tron(wide(100.0), np.zeros(N), tol=1e-6, most_products=1e6)
+    assert same.history.hessian_products[-1] == n_products
+    stopped = tron(wide(100.0), np.zeros(N), tol=1e-6, most_products=5.0)
+    assert stopped.status is Status.MAX_ITERATIONS
+    assert 8 <= stopped.history.hessian_products[-1] < n_products - 5
+
+
 def wide(C, n_documents=30, seed=0):
     """All pairs of documents with distinct labels, far fewer than features: all of them can be satisfied."""
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from ranksvm.terms.protocol import DataTerm
 if TYPE_CHECKING:
     from ranksvm.fits.file_training_set import FileTrainingSet
     from ranksvm.fits.work import Work
+    from ranksvm.objectives import RowSpaceObjective
     from ranksvm.terms.file import FileTerm
 
 __all__ = [
@@ -56,13 +57,18 @@ DUAL_EPOCHS = 650
 # 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching
 # tol, and the dual alone up to 3,700 epochs and 0.3 s.)
 MAX_EPOCHS = 11_450
-# If direct steps may follow the dual, the dual may take as long as DIRECT_STEPS of them with all documents; with smooth
-# losses, which need fewer direct steps than the hinge, as long as SMOOTH_DIRECT_STEPS. An epoch takes as long as
-# reading PAIR_BYTES bytes for each pair. (CPU seconds for the hinge, C = 1, with 650 epochs of the dual before direct
-# steps, with this limit, and of direct steps alone: 400 x 1,000, one list, 1.43, 0.24 and 0.14; 600 x 1,800, 3 queries,
-# 1.49, 0.62 and 0.42; 1,000 x 2,000, 50 queries, 1.11, 0.84 and 0.69. On 3,900 x 3,900, 40 queries, the dual takes 825
-# epochs and 8 s, direct steps more than 47 s.)
-DIRECT_STEPS, SMOOTH_DIRECT_STEPS, PAIR_BYTES = 25, 10, 1400.0
+# If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
+# these are expected to take longer.
+DIRECT_ROWS = 4000
+# Direct steps are expected to take as long as this number of inverses of the Hessian with all documents: more for the
+# hinge, whose smoothing is reduced step by step. (CPU ms of auto, direct steps, TRON and the dual, squared hinge, C =
+# 1: 600 x 1,800, one list, 63, 51, more than 492, and 9,000; 20 lists, 61, 46, 229 and 373; 200 x 3,000, ten lists, 18,
+# 15, 113, and more than 206. Text of 1,000 x 47,700, one list, C = 128: auto 39, direct steps 34, TRON 246.)
+HINGE_INVERSES, SMOOTH_INVERSES = 40, 15
+# An epoch of the dual takes as long as reading EPOCH_ROW of each row, and EPOCH_WORK bytes for each multiplication of a
+# cycle in which every alpha changes. (This is 0.7 to 1.9 times the time that epochs of seven problems with 1,600 to
+# 144,000 pairs take.)
+EPOCH_ROW, EPOCH_WORK = 0.6, 2.8
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
 # if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
@@ -85,11 +91,6 @@ DUAL_WORK = 64.0
 # not converge at C = 128. With 6.6 pairs per document it took 0.06 s at C = 1 and 0.44 s at C = 128 (TRON 0.05 and 0.73
 # s). With the hinge and 34 pairs per document, it took 0.3 and 0.4 s. (All are processor times of one thread.)
 DUAL_PAIRS = 8.0
-# If "auto" uses neither "newton" nor the dual, it uses "direct" for a dense X with no more rows than features and no
-# more rows than this. Newton steps then use conjugate gradients first, and invert the Hessian in the span of the rows
-# once conjugate gradients take too long. On sparse text TRON is faster (1,000 x 47,700, C = 1: 0.07 s; direct steps 0.4
-# s).
-DIRECT_ROWS = 4000
 DEFAULT_LOSS = LossSpec(LOSSES[0])
 
 Objective = TypeVar("Objective", bound=LinearObjective)
@@ -329,10 +330,9 @@ class LinearProblem(RankSVMProblem):
         self.device = device_of(term)
         self._dual: PairDual | None = None
         self._solver_was_auto = self.solver == "auto"
-        # bytes that can be read in the time of a direct step with all documents, if direct steps may follow the dual
-        self._step_cost: float | None = None
         # solver "direct": True: all steps use the inverse of the Hessian; None: steps use it once that costs less
         self._direct = None if self._solver_was_auto else True
+        self._direct_may_follow = False  # from TRON or the dual
         self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
 
     def _free_objective(self, term: DataTerm) -> LinearObjective:
@@ -340,17 +340,16 @@ class LinearProblem(RankSVMProblem):
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
         design = _design_of(term)
-        few_rows = design is not None and term.dense and term.n_rows <= min(DIRECT_ROWS, term.n_variables)
+        few_rows = design is not None and term.n_rows <= min(DIRECT_ROWS, term.n_variables)
         if self.solver == "auto":
             self.solver, fraction_of = choose_solver(term, self.loss, dual_size, few_rows)
-        if self.solver == "direct" or (self._solver_was_auto and self.solver == "dual" and few_rows):
+            self._direct_may_follow = few_rows and self.solver in ("tron", "dual")
+        if self.solver == "direct" or self._direct_may_follow:
             from ranksvm.objectives import RowSpaceObjective  # here, because few fits need it
 
             assert isinstance(term, ThreadedTerm)
             assert design is not None
-            objective = RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
-            self._step_cost = objective.largest_inverse_cost()
-            return objective
+            return RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
@@ -385,6 +384,9 @@ class LinearProblem(RankSVMProblem):
     def _method(self, warm: bool) -> Callable[..., SolverResult]:
         if self.solver == "direct":
             return partial(newton_cg, warm_start=warm, direct=self._direct)
+        if self.solver == "tron" and self._direct_may_follow:
+            most = self._cost_of_direct_steps() / self._row_space.product_cost()
+            return partial(super()._method(warm), most_products=most)
         return super()._method(warm) if self.signs is None else partial(projected_newton, warm_start=warm)
 
     def solve(
@@ -397,8 +399,8 @@ class LinearProblem(RankSVMProblem):
     ) -> SolverResult:
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
-        If "auto" has chosen the dual, and it has not met ``tol`` after `_dual_epochs`, direct steps take over if there
-        are few rows and no signs, else TRON. TRON also continues if round-off stops direct steps.
+        If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
+        else TRON. TRON also continues if round-off stops direct steps.
         """
         if self.solver == "dual":
             result = self._solve_dual(C, start, interrupted, point)
@@ -407,14 +409,18 @@ class LinearProblem(RankSVMProblem):
                 result = solver()
             result.width = self.objective.width
         done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
-        if done or not self._solver_was_auto or self.solver not in ("dual", "direct"):
+        takes_over = "direct" if self._direct_may_follow else "tron"
+        if done or not self._solver_was_auto or self.solver in ("newton", "adaptive", takes_over):
             return result
-        before, self._dual = self.solver, None
-        self.solver = "direct" if self._step_cost is not None and before == "dual" else "tron"
         line = "%s converges slowly: %s continues from relative gap %.2e"
-        logger.info(line, before, self.solver, result.relative_gap)
-        self._direct = True
-        return self.solve(C, None if self.solver == "direct" else result.w, interrupted).after(result)
+        logger.info(line, self.solver, takes_over, result.relative_gap)
+        begin: np.ndarray | None = result.w
+        if takes_over == "direct":
+            # From a point with few active pairs, every step may end at a kink: direct steps begin where the fit began.
+            # (600 x 1,800, five levels, C = 1: 76 steps from such a point, 6 from 0.)
+            begin = None if self.solver == "dual" else start if point is None else point.w
+        self.solver, self._direct, self._direct_may_follow, self._dual = takes_over, True, False, None
+        return self.solve(C, begin, interrupted).after(result)
 
     def _solve_dual(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
@@ -446,10 +452,20 @@ class LinearProblem(RankSVMProblem):
             return float("inf")
         if self.signs is not None and self.loss.name == "hinge":
             return MAX_EPOCHS
-        if self._step_cost is None:
+        if not self._direct_may_follow:
             return DUAL_EPOCHS
-        n_steps = DIRECT_STEPS if self.loss.smoothed else SMOOTH_DIRECT_STEPS
-        return min(MAX_EPOCHS, n_steps * self._step_cost / (PAIR_BYTES * self.pairs.n_pairs))
+        dual = DualSize.of(self.pairs)
+        epoch = EPOCH_ROW * self.objective.term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work
+        return float(min(MAX_EPOCHS, self._cost_of_direct_steps() / epoch))
+
+    def _cost_of_direct_steps(self) -> float:
+        """The number of bytes that can be read in the time that direct steps are expected to take."""
+        n_inverses = HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
+        return n_inverses * self._row_space.largest_inverse_cost() + self._row_space.gram_cost()
+
+    @property
+    def _row_space(self) -> "RowSpaceObjective":
+        return cast("RowSpaceObjective", self.objective)
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         return linear_scores(X, w, self.n_threads)
@@ -518,9 +534,9 @@ def choose_solver(
     """The solver that is expected to be the fastest, or near it, for any C and conditioning.
 
     Newton's method if Hessians cost little compared with products; else the dual if there are so few rows and pairs
-    that it is the cheaper problem; else Newton steps in the span of dense rows if there are fewer rows than features;
-    else TRON if there are more than 2,000 features; otherwise conjugate gradients, followed by Newton's method once
-    Hessians are worth their cost.
+    that it is the cheaper problem; else TRON or Newton steps if there are fewer rows than features, with inverses in
+    the span of the rows once these are worth their cost; else TRON if there are more than 2,000 features; otherwise
+    conjugate gradients, followed by Newton's method once Hessians are worth their cost.
 
     Parameters
     ----------
@@ -531,7 +547,7 @@ def choose_solver(
     dual_size : callable, optional
         Computes the size of the dual, if the problem has one that can be solved; called only if it matters.
     few_rows : bool
-        Whether X is an array in memory with no more rows than features, and few enough rows for direct steps.
+        Whether X is one array or sparse matrix with no more rows than features, and few enough rows for direct steps.
 
     Returns
     -------
@@ -543,7 +559,9 @@ def choose_solver(
     if dual_size is not None and _dual_is_cheap(size, loss, dual_size()):
         return SolverChoice("dual", sampled_fraction)
     if few_rows:
-        return SolverChoice("direct", no_hessian)
+        # Steps of a loss without kinks need few products. (Logistic loss, C = 1: 600 x 1,800, one list, 51 ms, TRON
+        # 263 ms; but text of 1,000 x 47,700, one list, 29 ms, TRON 15 ms.)
+        return SolverChoice("direct" if size.dense and dual_size is None else "tron", no_hessian)
     return SolverChoice("adaptive" if sampled_fraction(size) > 0.0 else "tron", sampled_fraction)
 
 

@@ -81,7 +81,6 @@ class SmoothedObjective(Generic[PointType]):
     min_factor = 0.25
     # the weights at which smoothing was reduced last, and the factor of that reduction; None for a new problem
     _reduced: tuple[np.ndarray, float] | None = None
-    inverts_from_start = False
     search_slope = 0.2
     # the part of the allowed gap that is reserved for round-off, in the unit of the objective
     reserve = 0.0

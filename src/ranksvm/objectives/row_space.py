@@ -9,15 +9,17 @@ from ranksvm.losses.named_losses import HuberHinge
 from ranksvm.objectives.active_pairs import HostInversion, correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
 from ranksvm.solvers.linear_systems import by_diagonal
+from ranksvm.solvers.tron import curvature_scale
 from ranksvm.terms.hessian_cost import no_hessian
 from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 
 __all__ = ["Gram", "RowSpaceObjective"]
 
-# In addition to reading X, a product with the Hessian takes as long as reading this many bytes.
-CALL_BYTES = 3e5
-# A product of two rows takes as long as reading this fraction of a row.
-VALUE_COST = 0.1
+# A product with the Hessian takes as long as reading CALL_BYTES, and twice this part of X, from memory (sparse, dense):
+# a dense X often stays in the cache.
+CALL_BYTES, READ_COST = 3e5, (1.0, 0.25)
+# A product of two rows takes as long as reading this part of a row (sparse, dense).
+ROW_COST = 0.06, 0.02
 
 
 class RowSpaceObjective(LinearObjective):
@@ -41,10 +43,6 @@ class RowSpaceObjective(LinearObjective):
     reducible : bool
         Whether the loss at this width only approximates the loss to be minimized, so that solvers reduce the width.
     """
-
-    # Inexact steps may lead to a point with few active pairs, from which every step ends at a kink. (600 x 1,800, five
-    # levels, C = 1: 76 steps from such a point, 6 from 0.)
-    inverts_from_start = True
 
     def __init__(
         self,
@@ -72,21 +70,28 @@ class RowSpaceObjective(LinearObjective):
         would save only few products.
         """
         if self._scale is None or self._scale[0] != self.C:
-            self._scale = self.C, self.hessian_diagonal(point)
+            self._scale = self.C, curvature_scale(self, point)
         return by_diagonal(self._scale[1])
 
+    def product_cost(self) -> float:
+        """Cost of a product with the Hessian, as a number of bytes to read."""
+        term = self.rows_term
+        return CALL_BYTES + 2.0 * READ_COST[term.dense] * term.row_bytes * term.n_rows
+
+    def gram_cost(self) -> float:
+        """Cost of Q, in the same unit; 0 once it is known."""
+        term = self.rows_term
+        return ROW_COST[term.dense] * term.n_rows**2 * term.row_bytes if self._gram is None else 0.0
+
     def largest_inverse_cost(self) -> float:
-        """Cost of `inverse` at a point at which all documents have an active pair, as a number of bytes to read."""
+        """Cost of `inverse` at a point at which all documents have an active pair, without Q, in the same unit."""
         term = self.rows_term
         return inverse_cost(np.ones(term.n_rows), term.pairs.pointers, self.inverse_memory)
 
     def inverse_cost(self, point: LinearPoint) -> float:
         """Cost of `inverse`, as a number of products with the Hessian; infinite if there is too little memory."""
-        term = self.rows_term
-        cost = inverse_cost(self._degrees(point), term.pairs.pointers, self.inverse_memory)
-        if self._gram is None:
-            cost += VALUE_COST * term.n_rows**2 * term.row_bytes
-        return float(cost / (CALL_BYTES + 2.0 * term.row_bytes * term.n_rows))
+        inverse = inverse_cost(self._degrees(point), self.rows_term.pairs.pointers, self.inverse_memory)
+        return float((inverse + self.gram_cost()) / self.product_cost())
 
     def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application reads X twice."""

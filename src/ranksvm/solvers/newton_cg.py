@@ -31,10 +31,6 @@ CG_PRODUCTS = 1000
 # inverses. On MQ2008 at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
 INVERSE_SHARE, INVERSES = 0.5, 3.0
 FEW_PRODUCTS = 4
-# If an objective takes inverses from the starting point on, steps go back there only if the relative gap is larger than
-# this. (Squared hinge, CPU seconds with and without going back: 1,500 x 2,000, 5 lists, C = 0.1, relative gap at most
-# 0.03, 1.9 and 0.5; 3,000 x 3,000, 100 lists, C = 0.01, at most 0.3, 3.0 and 1.8.)
-NEAR = 0.3
 # The relaxed problem is solved to this relative gap: its solution is only a starting point.
 RELAXED_TOL = 0.1
 # It is solved only if steps begin to use inverses within this number of steps. After more steps, the point reached is
@@ -109,7 +105,7 @@ def newton_cg(
         point = monitor.evaluate(solve_sample(objective, start, tol, interrupted, solve_sampled) if cold else start)
     reduction = loosest = FIRST_REDUCTION
     best_gap, n_futile = float("inf"), 0
-    inverts, stopped, begin, width = bool(direct), False, point.w, objective.width
+    inverts, stopped, width = bool(direct), False, objective.width
     may_relax = not warm_start
     while (status := monitor.record(point)) is None:
         if too_coarse is not None and too_coarse(point):
@@ -123,12 +119,7 @@ def newton_cg(
             continue
         best_gap = min(best_gap, gap)
         cost = float("inf") if direct is False else objective.inverse_cost(point)
-        if not inverts and (stopped or monitor.n_products >= INVERSES * cost):
-            inverts = True
-            if objective.inverts_from_start and point.gap > NEAR * point.value:
-                objective.width, best_gap, reduction = width, float("inf"), FIRST_REDUCTION
-                point = monitor.evaluate(begin)
-                continue
+        inverts = inverts or stopped or monitor.n_products >= INVERSES * cost
         if inverts and may_relax and cost < float("inf") and monitor.n_iter <= RELAXED_STEPS:
             may_relax = False
             relaxed = objective.relaxed() if objective.width == width else None

@@ -164,13 +164,9 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
     ----------
     width : float or None
         Width of the smoothing, None without one.
-    inverts_from_start : bool
-        Whether the first step with the `inverse` begins at the starting point again, unless the current point is near
-        the solution.
     """
 
     width: float | None
-    inverts_from_start: bool
 
     def products(self, point: P, tolerance: float) -> Callable[[np.ndarray], np.ndarray]:
         """Products with the Hessian at a point, accurate enough for conjugate gradients that stop at a tolerance."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
-from ranksvm.solvers.monitor import Monitor, SolverResult
+from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status
 from ranksvm.solvers.protocol import DiagonalObjective, P, Point
 
 __all__ = ["curvature_scale", "tron"]
@@ -26,6 +26,8 @@ MANY_VARIABLES = 4
 # 1,796; word pairs of 20,360 x 279,643, 853 instead of 1,998. At C = 1, where the gap at the start is 100 to 1,000
 # times the objective, it takes as many as a cold start, or somewhat more.)
 STAGE_TOL, STAGE_FACTOR, STAGES_FROM = 0.1, 4.0, 1e3
+# The number of products still needed cannot be predicted from fewer products than this.
+MIN_PRODUCTS = 8
 # If the relative change of the objective is below this, its decrease is computed from the slopes.
 SMALL_CHANGE = 1e-6
 
@@ -40,6 +42,7 @@ def tron(
     continuation: bool = False,
     interrupted: threading.Event | None = None,
     label: str | None = "",
+    most_products: float = float("inf"),
 ) -> SolverResult:
     """Minimize a strongly convex objective of any number of variables.
 
@@ -76,6 +79,9 @@ def tron(
         Stops the run at the next evaluation when set.
     label : str or None
         Put before the lines of the log; None: no log lines.
+    most_products : float
+        The method stops, with `Status.MAX_ITERATIONS`, once it is expected to need more than this number of further
+        products with the Hessian.
 
     Returns
     -------
@@ -88,6 +94,9 @@ def tron(
     stages = _smaller_weights(objective, point) if continuation else []
     # the trace records the problem itself, also during a stage
     while (status := monitor.record(point)) is None:
+        if _products_ahead(monitor.history, tol) > most_products:
+            status = Status.MAX_ITERATIONS
+            break
         while stages and _nearly_solved(objective, point, stages[0]):
             stages, radius = stages[1:], None
             objective.reweight(C, point)
@@ -113,6 +122,15 @@ def tron(
         if stages:
             objective.reweight(C, point)
     return monitor.result(point, status)
+
+
+def _products_ahead(history: History, tol: float) -> float:
+    """Number of products still needed to meet ``tol``, if the gap falls as fast as so far; 0 if too early to say."""
+    done = history.hessian_products[-1]
+    if done < MIN_PRODUCTS:
+        return 0.0
+    first, now = (history.duality_gap[place] / history.objective[place] for place in (0, -1))
+    return done * float(np.log(now / tol) / np.log(first / now)) if now < first else float("inf")
 
 
 def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
