@@ -89,6 +89,12 @@ def test_what_cannot_be_served_is_refused(tmp_path, started, arguments, words):
     assert started == []
 
 
+def test_the_scopes_of_a_key_may_be_given_one_by_one(tmp_path):
+    store = tmp_path / "events.db"
+    run("keys", store, "--add", "shop", "--scopes", "rank", "--scopes", "read")
+    assert "rank, read" in run("keys", store).stdout
+
+
 def test_other_machines_need_keys_or_consent(tmp_path, started):
     store = tmp_path / "events.db"
     run("serve", "--store", store, "--n-features", 3, "--host", "0.0.0.0", "--insecure")

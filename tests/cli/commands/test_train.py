@@ -442,3 +442,23 @@ def test_the_published_stopping_rule(ranksvm, ranksvm_json, folder, tmp_path):
     assert "published rule of solver='tron'" in result.stderr
     assert ranksvm_json("train", folder / "train.txt", "--kernel", "rbf", *given)["converged"] is True
     assert package.load(tmp_path / "model").stopping == "gradient"
+
+
+@pytest.mark.parametrize(
+    ("option", "lists", "parameter", "expected"),
+    [
+        ("--categorical", ["1", "2,3"], "categorical", [0, 1, 2]),
+        ("--monotone", ["1=1", "2=-1"], "monotone", {0: 1, 1: -1}),
+        ("--interactions", ["1:2", "3:4"], "interactions", [[0, 1], [2, 3]]),
+    ],
+)
+def test_lists_given_several_times_are_joined(ranksvm, folder, tmp_path, option, lists, parameter, expected):
+    given = [word for each in lists for word in (option, each)]
+    ranksvm("train", folder / "train.txt", "--model", "additive", *given, "-o", tmp_path / "model")
+    assert package.load(tmp_path / "model").get_params()[parameter] == expected
+
+
+def test_lists_that_cannot_be_joined_are_refused(ranksvm, folder, tmp_path):
+    command = ("train", folder / "train.txt", "--model", "additive", "-o", tmp_path / "model")
+    assert "'8,auto'" in ranksvm(*command, "--interactions", "8", "--interactions", "auto", code=2).stderr
+    assert "'increasing'" in ranksvm(*command, "--monotone", "1=1", "--monotone", "increasing", code=2).stderr

@@ -8,7 +8,7 @@ import click
 
 from ranksvm.cli.features import name_features
 from ranksvm.cli.options.paths import EXISTING_STORE, OUTPUT_FILE
-from ranksvm.cli.options.shared import Number, json_option, quiet_option
+from ranksvm.cli.options.shared import CommaList, Number, json_option, list_option, quiet_option
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, seconds
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @click.command("keys", short_help="List, create and revoke API keys of a service.")
 @click.argument("store")
 @click.option("--add", metavar="NAME", help="Create a key. It is printed once; only its hash is stored.")
-@click.option(
+@list_option(
     "--scopes",
+    type=CommaList(),
     metavar="S,S,...",
     help="What the new key allows: rank, feedback, read (page, metrics, explanations), admin (roll-back).  "
     "[default: rank,feedback]",
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--revoke", metavar="NAME", help="Revoke a key.")
 @json_option
 @debug_option
-def keys_command(store: str, add: str | None, scopes: str | None, revoke: str | None, as_json: bool) -> None:
+def keys_command(store: str, add: str | None, scopes: list[str] | None, revoke: str | None, as_json: bool) -> None:
     """List the API keys of the service whose log is in STORE, create one, or revoke one.
 
     A running service applies a change within seconds. Once a key has been created, every request needs one, even after
@@ -49,7 +50,7 @@ def keys_command(store: str, add: str | None, scopes: str | None, revoke: str | 
         raise click.UsageError("--scopes says what a new key allows: give --add too.")
     opened = open_store(store, create=add is not None)
     try:
-        key = None if add is None else add_key(opened, add, (scopes or "rank,feedback").split(","))
+        key = None if add is None else add_key(opened, add, scopes or ["rank", "feedback"])
         if revoke is not None and not opened.remove_key(revoke):
             raise OptionError(f"{store} has no key {revoke!r}.")
         had_keys = opened.had_keys()

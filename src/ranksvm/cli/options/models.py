@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._util.parameters import LOW_RANK, PARAMETERS, names_in, option_names
-from ranksvm.cli.options.shared import column_of, flag
+from ranksvm.cli.options.shared import column_of, flag, joined_option
 
 __all__ = [
     "ADDITIVE_OPTIONS",
@@ -200,7 +200,7 @@ def texts_option(command: Callable) -> Callable:
             reading = {**reading, "categorical": listed_features(categorical)}
         return command(*args, reading=reading, **options)
 
-    return click.option(
+    return joined_option(
         "--categorical",
         type=Categories(),
         metavar="FEATURE,...",

@@ -29,6 +29,7 @@ __all__ = [
     "convention_option",
     "device_option",
     "flag",
+    "joined_option",
     "json_option",
     "list_option",
     "metrics_option",
@@ -378,6 +379,15 @@ def list_option(*names: str, type: click.ParamType, default: str | None = None, 
     )
 
 
+def joined_option(*names: str, type: click.ParamType, **named: Any) -> Callable:
+    """An option whose type converts a text of items with commas between them; the texts of several uses are joined."""
+
+    def joined(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> Any:
+        return type.convert(",".join(texts), param, ctx) if texts else None
+
+    return click.option(*names, type=click.STRING, multiple=True, callback=joined, **named)
+
+
 def metrics_option(default: str) -> Callable[[Callable], Callable]:
     return list_option(
         "--metrics",
@@ -414,7 +424,7 @@ class _Device(click.ParamType):
 
 def device_option(command: Callable) -> Callable:
     """The option ``--device``."""
-    return click.option(
+    return joined_option(
         "--device",
         type=_Device(),
         metavar="NAME",

@@ -23,6 +23,7 @@ from ranksvm.cli.options.shared import (
     column_of,
     convention_option,
     flag,
+    joined_option,
     list_option,
     qrels_option,
     reading_options,
@@ -196,6 +197,10 @@ def _option(parameter: Parameter) -> Callable[[Callable], Callable]:
     metavar, text, names = parameter.metavar, parameter.help, _names(parameter)
     if names is not None and len("|".join(names)) > MAX_CHARACTERS:
         metavar, text = "NAME", f"{text}  [{', '.join(names)}]"
+    if parameter.name in _OWN_TYPES:
+        return joined_option(
+            flag(parameter.name), type=_OWN_TYPES[parameter.name], metavar=metavar, default=parameter.default, help=text
+        )
     return click.option(
         flag(parameter.name),
         type=_type(parameter),
@@ -210,8 +215,6 @@ def _type(parameter: Parameter) -> click.ParamType:
     names = _names(parameter)
     if names is not None:
         return Name(names)
-    if parameter.name in _OWN_TYPES:
-        return _OWN_TYPES[parameter.name]
     match parameter.constraint:
         case Count(minimum):
             return click.IntRange(min=minimum)
@@ -285,10 +288,18 @@ def _take_settings(ctx: click.Context, _parameter: click.Parameter, path: Path |
     for name, value in _read_settings(path).items():
         option = options[name]
         try:
-            values[name] = option.type_cast_value(ctx, str(value))
+            values[name] = _cast(ctx, option, str(value))
         except click.BadParameter as error:
             raise click.BadParameter(f"{path}: {name}: {error.message}", ctx, param_hint="--settings") from None
     ctx.default_map = {**(ctx.default_map or {}), **values}
+
+
+def _cast(ctx: click.Context, option: click.Parameter, text: str) -> Any:
+    """The default of an option for a text; the values of an option that may be given several times stay texts."""
+    if not option.multiple:
+        return option.type_cast_value(ctx, text)
+    option.process_value(ctx, [text])
+    return [text]
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
