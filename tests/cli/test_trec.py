@@ -254,3 +254,17 @@ def test_files_of_trec_are_no_data(ranksvm, folder, model, qrels, bm25, tmp_path
         assert "is no data file: it holds a TREC run, and no features" in ranksvm(*line, code=1).stderr
     message = ranksvm("evaluate", folder / "test.txt", "--scores", bm25, code=1).stderr
     assert "expected one number per line. A TREC run is given as --run." in message
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("predict {model} {data}", "--format trec"),
+        ("rank {model} {data}", "--format trec"),
+        ("online {data}", "--run"),
+        ("folds {folder}", "--run"),
+    ],
+)
+def test_a_name_without_a_run_is_refused(ranksvm, folder, model, command, option):
+    words = command.format(model=model, data=folder / "train.txt", folder=folder).split()
+    assert f"give {option} too" in ranksvm(*words, "--run-name", "ours", code=2).stderr

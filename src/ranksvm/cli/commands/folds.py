@@ -15,6 +15,7 @@ from ranksvm.cli.options.shared import (
     OUTPUT_FILE,
     TEXT_FILE,
     Number,
+    check_run_name,
     json_option,
     metrics_option,
     n_jobs_option,
@@ -158,6 +159,7 @@ def folds_command(ctx: click.Context, **options: Any) -> None:
 
 def _resolve_options(ctx: click.Context, options: dict[str, Any]) -> None:
     """Refuse options that conflict, and choose C from a range unless it is given."""
+    check_run_name(options["run_file"] is not None, "--run")
     if options["Cs"] is not None and ctx.get_parameter_source("C") is ParameterSource.DEFAULT_MAP:
         options["C"] = None  # the C of a settings file
     if options["C"] is not None and options["Cs"] is not None:

@@ -19,6 +19,7 @@ from ranksvm.cli.options.paths import STDIN, titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    check_run_name,
     convention_option,
     json_option,
     metrics_option,
@@ -180,6 +181,7 @@ def _run_file(path: Path | None) -> "Iterator[IO[bytes] | None]":
 
 def _resolve_options(options: dict[str, Any]) -> None:
     """Fill in defaults that depend on other options; refuse to overwrite a default file."""
+    check_run_name(options["run"] is not None, "--run")
     checkpoint = options["checkpoint"] and options["checkpoint"][1]
     options["checkpoint"] = checkpoint
     if options["output"] is None and (checkpoint or options["resume"]):

@@ -10,6 +10,7 @@ from ranksvm.cli.files import load_scorer, model_scores_on, read, write_text
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     TEXT_FILE,
+    check_run_name,
     json_option,
     quiet_option,
     reading_options,
@@ -65,6 +66,7 @@ def predict_command(
       ranksvm predict model.rsvm test.txt -o scores.txt
       ranksvm predict model.rsvm test.txt --format trec --run-name ranksvm -o run.txt
     """
+    check_run_name(layout == "trec", "--format trec")
     device = scoring_device(device)
     watch = Stopwatch()
     with Progress(quiet) as progress:

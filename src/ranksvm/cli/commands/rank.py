@@ -21,6 +21,7 @@ from ranksvm.cli.options.paths import titled
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     TEXT_FILE,
+    check_run_name,
     json_option,
     qrels_option,
     quiet_option,
@@ -121,6 +122,7 @@ def rank_command(
     if layout is None:
         # a file or a pipe gets all documents, one per line
         layout = "table" if output is None and sys.stdout.isatty() else "tsv"
+    check_run_name(layout == "trec", "--format trec")
     if layout == "table" and output is not None:
         raise click.UsageError("a table is for the screen: use --format tsv or trec with -o.")
     if qrels is not None and layout == "trec" and not as_json:

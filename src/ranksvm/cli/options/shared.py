@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ranksvm.cli.options.paths import EXISTING_FILE, OUTPUT_FILE, TEXT_FILE, prints_on_stdout
 from ranksvm.cli.terminal import say
@@ -25,10 +26,12 @@ __all__ = [
     "Shares",
     "all_options",
     "check_device_option",
+    "check_run_name",
     "column_of",
     "convention_option",
     "device_option",
     "flag",
+    "given",
     "joined_option",
     "json_option",
     "list_option",
@@ -319,6 +322,11 @@ def reading_options(command: Callable) -> Callable:
     return reading
 
 
+def given(name: str) -> bool:
+    """Whether the command line itself has an option; the value in a settings file does not count."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def qrels_option(command: Callable) -> Callable:
     return click.option(
         "--qrels",
@@ -336,6 +344,12 @@ def run_name_option(command: Callable) -> Callable:
         callback=_one_word,
         help="Last column of a TREC run file.",
     )(command)
+
+
+def check_run_name(written: bool, option: str) -> None:
+    """Refuse ``--run-name`` without the option that writes a run."""
+    if given("run_name") and not written:
+        raise click.UsageError(f"--run-name names a TREC run: give {option} too.")
 
 
 def _one_word(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
