@@ -149,11 +149,30 @@ def test_more_folds_than_queries(ranksvm, folder, tmp_path):
     arguments = ["train", folder / "train.txt", "-o", tmp_path / "model", "--folds", 500]
     stderr = ranksvm(*arguments, "--C-range", "1,2", code=2).stderr
     assert "Error: --folds 500, but the data have only 30 queries: give fewer folds, or --valid." in stderr
-    ranksvm(*arguments)
-    ranksvm(*arguments, "--C-range", "1,2", "--valid", folder / "valid.txt")
     one = tmp_path / "one.txt"
     one.write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
     assert "only 1 query:" in ranksvm("train", one, "-o", tmp_path / "model", "--C-range", "1,2", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("train", ["--folds", 5]),
+        ("train", ["--rule", "best"]),
+        ("train", ["--folds", 5, "--C-range", "1,2", "--valid", "valid.txt"]),
+        ("tune", ["--folds", 5, "--C-range", "1,2", "--valid", "valid.txt"]),
+        ("folds", ["--folds", 5, "--C-range", "1,2"]),
+        ("folds", ["--rule", "best", "-C", 1]),
+        ("folds", ["--metric", "map", "-C", 1]),
+    ],
+)
+def test_options_of_a_choice_that_is_not_made_are_refused(ranksvm, folder, tmp_path, command, options):
+    for part in ("train", "valid", "test"):
+        (tmp_path / f"{part}.txt").write_bytes((folder / f"{part}.txt").read_bytes())
+    given = [tmp_path / option if option == "valid.txt" else option for option in options]
+    data = tmp_path if command == "folds" else tmp_path / "train.txt"
+    output = [] if command == "folds" else ["-o", tmp_path / "model"]
+    assert f"Error: {options[0]} is " in ranksvm(command, data, *given, *output, code=2).stderr
 
 
 def test_the_model_file_is_asked_for(ranksvm, folder):

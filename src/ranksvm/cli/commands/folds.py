@@ -16,6 +16,7 @@ from ranksvm.cli.options.shared import (
     TEXT_FILE,
     Number,
     check_run_name,
+    given,
     json_option,
     metrics_option,
     n_jobs_option,
@@ -24,7 +25,13 @@ from ranksvm.cli.options.shared import (
     reading_options,
     run_name_option,
 )
-from ranksvm.cli.options.training import c_range_option, choice_options, parameter_options, settings_option
+from ranksvm.cli.options.training import (
+    c_range_option,
+    check_choice_options,
+    choice_options,
+    parameter_options,
+    settings_option,
+)
 from ranksvm.cli.output.errors import EXIT_INTERRUPTED, debug_option, is_debugging
 from ranksvm.cli.output.fit_report import fit_report
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -173,6 +180,9 @@ def _resolve_options(ctx: click.Context, options: dict[str, Any]) -> None:
     check_low_rank_options(ctx, options)
     if options["low_rank"] is None:
         check_kernel_options(options)
+    check_choice_options(chooses(options), options["valid"] is not None)
+    if given("metric") and not evaluates_while_fitting(options):
+        raise click.UsageError("--metric is about a choice, but one model is fitted: --metrics are those of the table.")
     if options["table_file"] is not None and _kind_of(options["table_file"]) not in TABLES:
         raise click.UsageError(
             f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - prints CSV."

@@ -24,6 +24,7 @@ from ranksvm.cli.options.shared import (
 )
 from ranksvm.cli.options.training import (
     c_range_option,
+    check_choice_options,
     choice_options,
     data_options,
     parameter_options,
@@ -134,6 +135,8 @@ def train_command(ctx: click.Context, **options: Any) -> None:
     if options["low_rank"] is None:
         check_kernel_options(options)
     check_device_option(options)
+    if not options["by_clicks"]:
+        check_choice_options(chooses(options), options["valid"] is not None)
     if options["plot"] is not None:
         if not chooses(options) or options["by_clicks"]:
             raise click.UsageError("--plot draws the scores of a range: give --C-range or --gamma-range.")

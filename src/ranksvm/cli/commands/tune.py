@@ -33,6 +33,7 @@ from ranksvm.cli.options.shared import (
 from ranksvm.cli.options.training import (
     SETTINGS,
     c_range_option,
+    check_choice_options,
     choice_options,
     data_options,
     parameter_options,
@@ -99,6 +100,7 @@ def tune_command(ctx: click.Context, **options: Any) -> None:
     options["metric"] = metrics[0]
     effective_n_jobs(options["n_jobs"])
     check_models(options)
+    check_choice_options(True, options["valid"] is not None)
     check_device_option(options)
     options["Cs_given"] = ctx.get_parameter_source("Cs") is not ParameterSource.DEFAULT
     if options["plot"] is not None:

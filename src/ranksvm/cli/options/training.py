@@ -23,6 +23,7 @@ from ranksvm.cli.options.shared import (
     column_of,
     convention_option,
     flag,
+    given,
     joined_option,
     list_option,
     qrels_option,
@@ -35,6 +36,7 @@ __all__ = [
     "RULES",
     "SETTINGS",
     "c_range_option",
+    "check_choice_options",
     "choice_options",
     "data_options",
     "parameter_options",
@@ -132,6 +134,15 @@ def choice_options(command: Callable) -> Callable:
             help="Choose the C with the best mean score, or the smallest C within one standard error of it.",
         ),
     )(command)
+
+
+def check_choice_options(choosing: bool, valid: bool) -> None:
+    """Refuse options of a choice that is not made or, if there are validation data, not made by folds."""
+    for name in ("folds", "rule"):
+        if given(name) and not choosing:
+            raise click.UsageError(f"--{name} is about a choice, but one model is fitted: give --C-range, or omit it.")
+    if given("folds") and valid:
+        raise click.UsageError("--folds is for training data alone, but validation data decide the choice: omit it.")
 
 
 class _Monotone(click.ParamType):
