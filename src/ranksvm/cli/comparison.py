@@ -22,7 +22,9 @@ from ranksvm.cli.options.models import (
     NOT_OF_LOW_RANK,
     OF_APPROXIMATIONS,
     READ_BY_KERNELS,
+    check_interaction_options,
     check_linear_part,
+    check_loss_options,
 )
 from ranksvm.cli.options.shared import all_options, flag
 from ranksvm.cli.options.training import parameter_options
@@ -94,6 +96,8 @@ def check_models(options: dict[str, Any]) -> None:
         if options[name] is not None and not additive:
             raise click.UsageError(f"{flag(name)} is an option of --model additive: give that option too.")
     check_linear_part(options["linear"], options["step_weight"] or [])
+    check_interaction_options(options["interactions"] not in (None, [0]))
+    check_loss_options(options["loss"])
     for name in (*_OF_KERNELS, "gammas"):
         if options[name] is not None and not kernels and name != "n_components":
             raise click.UsageError(f"{flag(name)} is an option of kernels: give --kernel too.")

@@ -481,3 +481,26 @@ def test_lists_that_cannot_be_joined_are_refused(ranksvm, folder, tmp_path):
     command = ("train", folder / "train.txt", "--model", "additive", "-o", tmp_path / "model")
     assert "'8,auto'" in ranksvm(*command, "--interactions", "8", "--interactions", "auto", code=2).stderr
     assert "'increasing'" in ranksvm(*command, "--monotone", "1=1", "--monotone", "increasing", code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--huber-width", 2],
+        ["--huber-width", 2, "--loss", "hinge"],
+        ["--interaction-bins", 4, "--model", "additive"],
+        ["--interaction-bins", 4, "--model", "additive", "--interactions", 0],
+    ],
+)
+def test_parameters_of_other_losses_and_models_are_refused(ranksvm, folder, tmp_path, command, options):
+    words = (command, folder / "train.txt", *options, "-o", tmp_path / "model")
+    assert f"Error: {options[0]} is " in ranksvm(*words, code=2).stderr
+
+
+def test_a_loss_given_with_settings_leaves_their_huber_width(ranksvm, folder, tmp_path):
+    huber = ("--loss", "huber", "--huber-width", 2, "--C-range", 1)
+    ranksvm("tune", folder / "train.txt", *huber, "--save-choice", tmp_path / "best.json")
+    settings = ("--settings", tmp_path / "best.json", "--loss", "hinge")
+    ranksvm("train", folder / "train.txt", *settings, "-o", tmp_path / "model")
+    assert package.load(tmp_path / "model").loss == "hinge"

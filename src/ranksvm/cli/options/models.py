@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from ranksvm._util.parameters import LOW_RANK, PARAMETERS, names_in, option_names
-from ranksvm.cli.options.shared import column_of, flag, joined_option
+from ranksvm.cli.options.shared import column_of, flag, given, joined_option
 
 __all__ = [
     "ADDITIVE_OPTIONS",
@@ -23,8 +23,10 @@ __all__ = [
     "ALLOWED_IN_LOW_RANK",
     "READ_BY_KERNELS",
     "check_additive_options",
+    "check_interaction_options",
     "check_kernel_options",
     "check_linear_part",
+    "check_loss_options",
     "check_low_rank_options",
     "check_texts",
     "columns_of_additive",
@@ -111,10 +113,10 @@ def _models_with(name: str) -> str:
 def check_kernel_options(options: dict[str, Any]) -> None:
     """Refuse options that the chosen model, linear or with a kernel, does not use."""
     kernel, approximation = options["kernel"], options["approximation"]
-    given = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
+    names = [name for name in (*KERNEL_OPTIONS, "gammas") if options[name] is not None]
     if kernel is not None and options["monotone"] is not None:
         raise click.UsageError(NO_SIGNS_OF_KERNELS)
-    of_kernels = [name for name in given if name != "memory_limit"]
+    of_kernels = [name for name in names if name != "memory_limit"]
     if kernel is None and of_kernels:
         raise click.UsageError(_without_model(of_kernels[0]))
     if options["gamma"] == 0.0:
@@ -128,7 +130,7 @@ def check_kernel_options(options: dict[str, Any]) -> None:
                 "around scale)."
             )
         options["gammas"], options["gamma"] = [options["gamma"]], None
-    for name in given:
+    for name in names:
         if name in READ_BY_KERNELS and kernel not in READ_BY_KERNELS[name]:
             raise click.UsageError(
                 f"{flag(name)} is used by --kernel {' or '.join(READ_BY_KERNELS[name])}, not by {kernel}."
@@ -208,8 +210,22 @@ def texts_option(command: Callable) -> Callable:
     )(reading_texts)
 
 
+def check_loss_options(losses: Sequence[str]) -> None:
+    """Refuse the width of a loss that is none of ``losses``."""
+    if given("huber_width") and "huber" not in losses:
+        raise click.UsageError("--huber-width is the width of --loss huber: give that option too.")
+
+
+def check_interaction_options(interactions: Any) -> None:
+    """Refuse levels in functions of two features if there are no such functions."""
+    if given("interaction_bins") and not interactions:
+        raise click.UsageError("--interaction-bins is for functions of two features: give --interactions too.")
+
+
 def check_additive_options(options: dict[str, Any]) -> None:
     """Refuse options that the chosen model, additive or not, does not use."""
+    if options["low_rank"] is None:
+        check_loss_options([options["loss"]])
     if options["model"] != "additive":
         for name in ADDITIVE_OPTIONS:
             if options[name] is not None:
@@ -219,6 +235,7 @@ def check_additive_options(options: dict[str, Any]) -> None:
         if options.get(name) is not None:
             raise click.UsageError(f"--model additive with {flag(name)}: {reason}.")
     check_linear_part(options["linear"], [options["step_weight"]])
+    check_interaction_options(options["interactions"])
 
 
 def listed_features(text: str) -> list[str | int]:
