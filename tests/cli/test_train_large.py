@@ -134,3 +134,9 @@ def test_what_is_refused(ranksvm, large, tmp_path, options, message):
     arguments = ("--memory-limit", "8KB", "--cache-dir", tmp_path / "caches", *options, "-o", tmp_path / "a.rsvm")
     assert message in ranksvm("train", large(".txt"), *arguments, code=2).stderr
     assert not (tmp_path / "caches").exists()
+
+
+def test_features_of_a_cache_cannot_be_ignored(ranksvm, large, tmp_path):
+    arguments = (*LIMIT, "--ignore", "f1", "-o", tmp_path / "a.rsvm")
+    stderr = ranksvm("train", large(".rsd"), *arguments, code=2).stderr
+    assert "is a cache, of which no feature can be ignored" in stderr

@@ -307,3 +307,20 @@ def test_lines_longer_than_a_block(tmp_path, monkeypatch):
     data = read_data(path)
     assert data.X.shape == (7, n_features)
     np.testing.assert_array_equal(np.concatenate([query.X for query in iter_data(path)]), data.X)
+
+
+def test_features_of_text_and_of_caches_cannot_be_ignored(tmp_path):
+    table, text, cache = (tmp_path / name for name in ("data.csv", "data.txt", "data.rsd"))
+    table.write_text("label,qid,x,note\n1,1,0.5,2\n0,1,0.25,3\n")
+    text.write_text("1 qid:1 1:0.5 2:2\n0 qid:1 1:0.25 2:3\n")
+    convert_to_cache(table, cache)
+    for path, name in ((text, "f2"), (cache, "note")):
+        for read in (read_data, lambda *a, **k: next(iter_data(*a, **k))):
+            with pytest.raises(OptionError, match=f"{name}' is to be"):
+                read(path, ignore=[name])
+        with pytest.raises(OptionError, match=f"{name}' is to be"):
+            convert_to_cache(path, tmp_path / "other.rsd", ignore=[name])
+        # the option may be meant for another file of the same command
+        assert read_data(path, ignore=["price"]).n_features == 2
+    with open(text, "rb") as stream, pytest.raises(OptionError, match="the stream is text"):
+        next(iter_data(stream, ignore=["f1"]))

@@ -326,7 +326,9 @@ def _data_in_file(
     path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
 ) -> DataInFile:
     """The data of a large file: of the file itself if it is a cache, else of its cache, which is written if absent."""
+    from ranksvm._util.text import feature_labels
     from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
+    from ranksvm.datasets.table import Columns
 
     _refuse(options)
     cache = path
@@ -337,6 +339,9 @@ def _data_in_file(
     progress.now(f"Reading the queries of {cache}")
     with watch("reading"):
         file = CacheFile(cache)
+        if cache == path:
+            names = file.feature_names or feature_labels(file.n_features)
+            Columns(ignore=options["reading"]["ignore"]).check_ignored(str(path), names)
         found = DataInFile(file, QueryRuns.of(file))
     kind = "sparse" if file.sparse else "dense"
     counts = f"{counted(found.n_rows, 'row')}, {queries(found.queries.n_queries)}"

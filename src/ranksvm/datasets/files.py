@@ -8,6 +8,7 @@ from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
 from ranksvm._util.compression import HEAD, first_text
+from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import is_csv, read_csv
@@ -92,6 +93,8 @@ def read_data(
         its type, or a cache is truncated or altered. Also when a column that would be a feature is named like ids or
         labels (``query_id``, ``session``, ``document``, ``relevance`` or the like) or like an index of pandas
         (``__index_level_0__``, ``Unnamed: 0`` or an empty name).
+    OptionError
+        When an option has an invalid value, or a feature of a cache or of LETOR text is to be ignored.
     MissingDependencyError
         When the file format needs a package that is not installed.
 
@@ -129,7 +132,16 @@ def read_data(
                 return RankingData(**read_csv(file, os.fspath(path), columns, options.get("dtype")))
             if is_ltr_log(text):
                 return _from_ltr_log(file.read(), os.fspath(path), columns, options)
-    return RankingData.load(path) if head.startswith(_CACHE) else read_letor(path, **options)
+    if head.startswith(_CACHE):
+        return _from_cache(path, os.fspath(path), columns)
+    columns.check_ignored(os.fspath(path))
+    return read_letor(path, **options)
+
+
+def _from_cache(path: PathLike, name: PathLike, columns: Columns, **options: Any) -> RankingData:
+    data = RankingData.load(path, **options)
+    columns.check_ignored(os.fspath(name), data.feature_names or feature_labels(data.n_features))
+    return data
 
 
 def _from_parquet(path: PathLike, columns: Columns, options: dict[str, Any]) -> RankingData:
@@ -148,6 +160,7 @@ def _read_content(content: bytes, name: str, columns: Columns, options: dict[str
             return RankingData(**read_csv(io.BytesIO(content), name, columns, options.get("dtype")))
         if is_ltr_log(text):
             return _from_ltr_log(content, name, columns, options)
+        columns.check_ignored(name)
         return read_letor(_Named(content, name), **options)
     # the readers of these formats need a regular file
     with temporary_file() as copy:
@@ -155,7 +168,7 @@ def _read_content(content: bytes, name: str, columns: Columns, options: dict[str
             file.write(content)
         try:
             if content.startswith(_CACHE):
-                return RankingData.load(copy, mmap=False)
+                return _from_cache(copy, name, columns, mmap=False)
             return _from_parquet(copy, columns, options)
         except DataError as error:
             raise type(error)(str(error).replace(copy, name)) from None

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.compression import HEAD, BrokenStreamError, compression_of, decompressed, first_text
+from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.data import frames
 from ranksvm.datasets import parquet
@@ -104,12 +105,13 @@ def iter_data(
     columns = Columns(label, qid, docid, tuple(ignore), require_labels, missing, takes_categorical=False)
     # a pipe is opened only once, by the function that reads it: its writer would notice if it were opened and closed
     if hasattr(path, "read") or path == "-" or not stat.S_ISREG(os.stat(path).st_mode):
+        columns.check_ignored("the stream")
         return iter_letor(path, batch_queries=batch_queries, **options)
     name = os.fspath(path)
     with open(name, "rb") as file:
         head, text = file.read(HEAD), first_text(file)
     if head.startswith(b"ranksvm-data"):
-        return _whole_queries(_of_numbers(_cached_blocks(path), name), batch_queries, name)
+        return _whole_queries(_of_numbers(_cached_blocks(path, columns), name), batch_queries, name)
     if head.startswith(b"PAR1"):
         blocks = parquet.read_blocks(path, columns, options.get("dtype"))
         return _whole_queries(_of_numbers((RankingData(**fields) for fields in blocks), name), batch_queries, name)
@@ -119,6 +121,7 @@ def iter_data(
         return _whole_queries(iter([log]), batch_queries, name)
     if is_csv(name, text, columns):
         return _whole_queries(_csv_blocks(path, columns, options.get("dtype")), batch_queries, name)
+    columns.check_ignored(name)
     return iter_letor(path, batch_queries=batch_queries, **options)
 
 
@@ -137,8 +140,9 @@ def _csv_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> It
             yield RankingData(**fields)
 
 
-def _cached_blocks(path: PathLike) -> Iterator[RankingData]:
+def _cached_blocks(path: PathLike, columns: Columns) -> Iterator[RankingData]:
     data = RankingData.load(path)
+    columns.check_ignored(os.fspath(path), data.feature_names or feature_labels(data.n_features))
     for start in range(0, data.n_rows, _CACHE_ROWS):
         yield data.select(slice(start, start + _CACHE_ROWS))
 

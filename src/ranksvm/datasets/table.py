@@ -1,5 +1,6 @@
 """Tables with named columns, as in Parquet and CSV files: the role of each column, and its values."""
 
+import re
 import signal
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Table", "pyarrow_with", "table"]
 
 _LABEL, _QID, _DOCID = "label", "qid", "docid"
+# What features of text are called.
+_NUMBERED = re.compile("f[1-9][0-9]*")
 # What to do about missing values.
 _DROP = "fill or drop them first"
 _DROP_OR_ACCEPT = f"{_DROP}, or accept them for an additive model (missing=True; --missing-values at the command line)"
@@ -80,6 +83,17 @@ class Columns:
                 "categorical must be a list of names or numbers of features, or texts by name, got "
                 f"{self.categorical!r}."
             )
+
+    def check_ignored(self, name: str, features: Sequence[str] | None = None) -> None:
+        """Refuse to ignore features of a cache, or of text if ``features`` is None: these are read whole."""
+        known = _NUMBERED.fullmatch if features is None else features.__contains__
+        for ignored in self.ignore:
+            if known(ignored):
+                kind = "text" if features is None else "a cache"
+                raise OptionError(
+                    f"{name} is {kind}, of which no feature can be ignored (ignore, --ignore), but {ignored!r} is to "
+                    "be: ignore columns of Parquet, CSV or TSV."
+                )
 
     @property
     def text_column_advice(self) -> str:

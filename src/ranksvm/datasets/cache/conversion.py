@@ -18,6 +18,7 @@ from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.compression import HEAD, compression_of, first_text
 from ranksvm._util.special_files import is_special
+from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
@@ -228,6 +229,7 @@ class _Source:
                 "zero_based": "auto",
                 "docids": True,
             }
+            columns.check_ignored(name)
             if unknown := options.keys() - text.keys():
                 raise OptionError(f"unknown option {min(unknown)!r}: options of text are {', '.join(text)}.")
             text |= options
@@ -252,6 +254,7 @@ class _Source:
 
     def _cached(self) -> Iterator[RankingData]:
         data = RankingData.load(self.path)
+        self._columns.check_ignored(self.name, data.feature_names or feature_labels(data.n_features))
         stored = data.X.nnz if is_sparse(data.X) else data.X.size
         step = max(1, _CACHE_VALUES * data.n_rows // max(1, stored))
         for start in range(0, data.n_rows, step):
