@@ -324,3 +324,13 @@ def test_features_of_text_and_of_caches_cannot_be_ignored(tmp_path):
         assert read_data(path, ignore=["price"]).n_features == 2
     with open(text, "rb") as stream, pytest.raises(OptionError, match="the stream is text"):
         next(iter_data(stream, ignore=["f1"]))
+
+
+def test_an_ignored_column_holds_neither_ids_nor_labels(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(CSV)
+    assert read_data(path, ignore=["docid"]).docid is None
+    assert read_data(path, ignore=["qid"]).qid is None
+    with pytest.raises(DataError, match="no column 'label' for the labels; its columns are docid, x, qid, y"):
+        read_data(path, ignore=["label"])
+    np.testing.assert_array_equal(read_data(path, ignore=["label"], require_labels=False).y, [0, 0, 0])

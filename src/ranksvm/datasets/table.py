@@ -282,6 +282,10 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     if len(set(names)) < len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise DataError(f"{name} has two columns called {twice!r}: rename one of them.")
+    for column in columns.ignore:
+        if column not in names:
+            raise DataError(f"{name} has no column {column!r} to ignore; its columns are {_some(names)}.")
+    names = [column for column in names if column not in columns.ignore]
     columns_text = f"its columns are {_some(names)}"
     label: str | None = columns.label
     if columns.label not in names:
@@ -296,11 +300,7 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
             raise DataError(f"{name} has no column {column!r} ({option}); {columns_text}.")
     qid = columns.qid if columns.qid in names else None
     docid = columns.docid if columns.docid in names else None
-    for column in columns.ignore:
-        if column not in names:
-            raise DataError(f"{name} has no column {column!r} to ignore; {columns_text}.")
-    others = {label, qid, docid, *columns.ignore}
-    features = [column for column in names if column not in others]
+    features = [column for column in names if column not in (label, qid, docid)]
     if not known_features and (reserved := reserved_column(features)):
         column, parameter = reserved
         cure = f"name it ({parameter}={column!r}; --{parameter} {column} at the command line)"
