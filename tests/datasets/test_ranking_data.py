@@ -348,6 +348,12 @@ def test_unknown_suffix(tmp_path):
         write_data(example(), tmp_path / "a.parqet")
 
 
+@pytest.mark.parametrize("kind", [".rsd", ".parquet", ".pq"])
+def test_only_text_is_compressed(tmp_path, kind):
+    with pytest.raises(OptionError, match=rf"only text is written with '.gz': use {kind}, or .txt.gz"):
+        write_data(example(), tmp_path / f"a{kind}.gz")
+
+
 def test_read_data_passes_options(tmp_path):
     (tmp_path / "a").write_text("1 1:1\n")
     assert read_data(tmp_path / "a", n_features=3).X.shape == (1, 3)

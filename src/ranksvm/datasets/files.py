@@ -204,7 +204,7 @@ def write_data(data: RankingData, path: PathLike, *, n_jobs: int | None = None, 
     Raises
     ------
     OptionError
-        When the suffix is none of these.
+        When the suffix is none of these, or a cache or Parquet is to be compressed.
     DataError
         When the format cannot hold the data.
     MissingDependencyError
@@ -224,6 +224,8 @@ def write_data(data: RankingData, path: PathLike, *, n_jobs: int | None = None, 
     """
     stem, suffix = os.path.splitext(os.fspath(path).lower())
     kind = os.path.splitext(stem)[1] if suffix in _COMPRESSIONS else suffix
+    if kind != suffix and kind in (*_CACHE_SUFFIXES, *_PARQUET_SUFFIXES):
+        raise OptionError(f"{os.fspath(path)}: only text is written with {suffix!r}: use {kind}, or .txt{suffix}.")
     if kind in _CSV_SUFFIXES:
         data.to_csv(path, escape_formulas=escape_formulas)
     elif kind in _QRELS_SUFFIXES:
