@@ -168,6 +168,18 @@ def test_scoring_needs_no_labels(ranksvm, data, tmp_path, suffix):
     assert "no column 'label'" in ranksvm("evaluate", unlabeled, "--model", model, code=1).stderr
 
 
+def test_learning_from_pairs_needs_no_labels(ranksvm, data, tmp_path, suffix):
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("0 1\n9 8\n")
+    bare = RankingData(data["train"].X, [None] * 240, data["train"].qid)
+    bare.y = None
+    unlabeled = write(tmp_path / f"bare.{suffix}", bare, NAMES)
+    ranksvm("train", unlabeled, "--pairs", pairs, "-o", tmp_path / "model")
+    expected = package.RankSVM().fit(data["train"].X, qid=data["train"].qid, pairs=[[0, 1], [9, 8]])
+    np.testing.assert_allclose(package.load(tmp_path / "model").coef_, expected.coef_, rtol=1e-5)
+    assert "no column 'label'" in ranksvm("train", unlabeled, "-o", tmp_path / "model", code=1).stderr
+
+
 @pytest.mark.parametrize("command", ["train", "tune", "online", "info", "convert"])
 def test_a_table_without_rows_is_refused(ranksvm, tmp_path, suffix, command):
     empty = RankingData(np.empty((0, 1)), np.empty(0), np.empty(0, dtype=int))

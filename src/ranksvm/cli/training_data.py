@@ -214,7 +214,9 @@ def training_data(options: dict[str, Any], progress: Progress, watch: Stopwatch)
         if name == "train" and "cache_dir" in options and _large_data(path, options):
             parts[name] = _data_in_file(path, options | {"reading": reading}, progress, watch, qrels)
         else:
-            parts[name] = read(path, progress, watch, reading, qrels=qrels)
+            # pairs and clicks replace the labels of the training data
+            labels = name != "train" or (options["pairs"] is None and options["clicks"] is None)
+            parts[name] = read(path, progress, watch, reading, require_labels=labels, qrels=qrels)
         if name == "train":
             reading["categorical"] = parts[name].categories
     train = parts["train"]
