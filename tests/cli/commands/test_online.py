@@ -328,3 +328,9 @@ def test_refused_queries_are_located(ranksvm, tmp_path):
     assert f"{path}, rows from query 4 on: Input X contains infinity at X[9, 0] (feature price)" in stderr
     stderr = ranksvm("online", path, "--batch-queries", 3, "--learner", "prank", "--levels", "0,2", code=1).stderr
     assert f"{path}, rows from query 1 on: y has the label 1" in stderr
+
+
+@pytest.mark.parametrize("written", [["--checkpoint", "7"], ["--checkpoint=7"], ["--checkpoint=every", "7"]])
+def test_the_shorter_spellings_of_checkpoint(ranksvm, folder, tmp_path, written):
+    ranksvm("online", folder / "train.txt", *written, "-o", tmp_path / "model")
+    assert (tmp_path / "model").exists()

@@ -66,13 +66,19 @@ class _Every(click.Tuple):
 
 
 class _OnlineCommand(click.Command):
-    """The command, which also accepts ``--checkpoint N``, short for ``--checkpoint every N``."""
+    """The command, which also accepts ``--checkpoint N`` and ``--checkpoint=N`` for ``--checkpoint every N``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        args = [word for each in args for word in self._split(each)]
         words = [args[:1]]
         for option, value in itertools.pairwise(args):
             words.append(["every", value] if option == "--checkpoint" and value.isdecimal() else [value])
         return super().parse_args(ctx, list(itertools.chain.from_iterable(words)))
+
+    @staticmethod
+    def _split(word: str) -> list[str]:
+        option, equals, value = word.partition("=")
+        return [option, value] if option == "--checkpoint" and equals else [word]
 
 
 @click.command("online", cls=_OnlineCommand, short_help="Learn from a stream, query by query.")
