@@ -139,3 +139,26 @@ def test_text_is_not_written_under_the_name_of_a_binary_format(name, kind):
     assert f"{name!r} would be text, not {kind}: name it .txt or .tsv." in result.stderr
     for other in ("o.txt", "o.tsv", "o.csv.gz", "parquet", "o"):
         assert command_runner().invoke(command, ["-o", other]).stdout == f"{other}\n"
+
+
+@pytest.mark.parametrize("option", [["--qid", "query"], ["--ignore", "price"], ["--missing-values"], ["--zero-based"]])
+def test_options_of_data_files_are_refused_where_none_is_read(ranksvm, folder, model, tmp_path, option):
+    run, qrels = tmp_path / "ours.run", tmp_path / "test.qrels"
+    ranksvm("predict", model, folder / "test.txt", "--format", "trec", "-o", run)
+    ranksvm("convert", folder / "test.txt", qrels)
+    for command in (
+        ("evaluate", run, "--qrels", qrels),
+        ("export", model, "--to", "json"),
+        ("bias", run),
+        ("info", model),
+        ("info", run),
+    ):
+        assert f"Error: {option[0]} says how to read a data file" in ranksvm(*command, *option, code=2).stderr
+    ranksvm("export", model, "--to", "json", "--data", folder / "train.txt", "--one-based")
+
+
+def test_options_of_models_and_of_data_are_told_apart(ranksvm, folder, model, tmp_path):
+    assert "--weights is for a model" in ranksvm("info", folder / "test.txt", "--weights", 3, code=2).stderr
+    assert "--categorical lists features" in ranksvm("info", model, "--categorical", 1, code=2).stderr
+    words = ("report", model, "--test", folder / "test.txt", "--correction", "holm", "-o", tmp_path / "report.html")
+    assert "give --baseline too" in ranksvm(*words, code=2).stderr

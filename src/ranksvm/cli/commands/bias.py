@@ -7,7 +7,15 @@ import click
 
 from ranksvm.cli.clicks import open_log
 from ranksvm.cli.options.paths import titled
-from ranksvm.cli.options.shared import EXISTING_FILE, OUTPUT_FILE, Name, json_option, quiet_option, reading_options
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    OUTPUT_FILE,
+    Name,
+    check_reading_options,
+    json_option,
+    quiet_option,
+    reading_options,
+)
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.plot import check_plot, save_figure
 from ranksvm.cli.output.progress import Progress, Stopwatch
@@ -67,6 +75,7 @@ def bias_command(log: Path, **options: Any) -> None:
 
     if options["features"] is not None and options["method"] != "em":
         raise click.UsageError("--features is for --method em.")
+    check_reading_options(options["features"] is not None)
     if options["plot"] is not None:
         check_plot(options["plot"])
     with Progress(options["quiet"]) as progress:

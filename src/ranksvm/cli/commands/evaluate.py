@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from ranksvm._util.tables import CORRECTIONS
 from ranksvm._util.text import plain
@@ -28,7 +27,9 @@ from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     TEXT_FILE,
     Name,
+    check_reading_options,
     convention_option,
+    given,
     json_option,
     metrics_option,
     quiet_option,
@@ -135,11 +136,11 @@ def evaluate_command(ctx: click.Context, inputs: tuple[Path, ...], **options: An
         evaluate_clicks(ctx, inputs[0], options)
         return
     for name in ("estimator", "clip"):
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if given(name):
             raise click.UsageError(f"--{name} needs a click log: give --clicks as well.")
 
     _resolve_options(inputs, options)
-    _refuse_without_use(ctx, options)
+    _refuse_without_use(options)
     metrics = [metric.name for metric in parse_metrics(options["metrics"])]
     results = _Evaluator(options, metrics).results()
     comparisons = _compare(results, metrics, options)
@@ -174,12 +175,9 @@ def _resolve_options(inputs: tuple[Path, ...], options: dict[str, Any]) -> None:
         options["convention"] = "trec" if options["judged"] else "default"
 
 
-def _refuse_without_use(ctx: click.Context, options: dict[str, Any]) -> None:
+def _refuse_without_use(options: dict[str, Any]) -> None:
     """Refuse options that would change nothing."""
-
-    def given(name: str) -> bool:
-        return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-
+    check_reading_options(options["data"] is not None)
     if given("missing") and not options["judged"]:
         raise click.UsageError("--missing is about judged queries that a run lacks: give --run or --qrels.")
     if sum(len(options[name]) for name in ("models", "score_files", "runs")) < 2:

@@ -11,6 +11,7 @@ from ranksvm.cli.options.paths import path_to_open
 from ranksvm.cli.options.shared import (
     EXISTING_FILE,
     OUTPUT_FILE,
+    check_reading_options,
     json_option,
     quiet_option,
     reading_options,
@@ -117,6 +118,7 @@ def export_command(
     from ranksvm.exporting import export
     from ranksvm.exporting.features import read_names, read_templates
 
+    check_reading_options(data is not None)
     if output is None and to == "onnx" and not as_json:
         raise click.UsageError("an ONNX model is not text: give -o FILE.")
     with Progress(quiet) as progress:

@@ -13,7 +13,15 @@ from ranksvm.cli.files import is_model, read, read_judgments, read_rankings, tre
 from ranksvm.cli.online_run import OnlineRun
 from ranksvm.cli.options.models import texts_option
 from ranksvm.cli.options.paths import titled
-from ranksvm.cli.options.shared import EXISTING_FILE, json_option, qrels_option, quiet_option, reading_options
+from ranksvm.cli.options.shared import (
+    EXISTING_FILE,
+    check_reading_options,
+    given,
+    json_option,
+    qrels_option,
+    quiet_option,
+    reading_options,
+)
 from ranksvm.cli.output.errors import debug_option
 from ranksvm.cli.output.progress import Progress, Stopwatch
 from ranksvm.cli.output.tables import count, number, print_facts, print_json, print_table, queries
@@ -59,6 +67,11 @@ def info_command(
     trec = trec_kind(file)
     if qrels is not None and (trec is not None or is_model(file)):
         raise click.UsageError(f"--qrels gives labels to a data file, but {file} is not one.")
+    check_reading_options(trec is None and not is_model(file))
+    if given("categorical") and (trec is not None or is_model(file)):
+        raise click.UsageError(f"--categorical lists features of a data file, but {file} is not one.")
+    if given("weights") and not is_model(file):
+        raise click.UsageError(f"--weights is for a model, but {file} is not one.")
     if is_model(file):
         report = _describe_model(file, None if as_json else weights)
         show = _show_model

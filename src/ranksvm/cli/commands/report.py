@@ -24,6 +24,7 @@ from ranksvm.cli.options.shared import (
     OUTPUT_FILE,
     Name,
     convention_option,
+    given,
     json_option,
     metrics_option,
     n_jobs_option,
@@ -97,6 +98,8 @@ def report_command(ctx: click.Context, **options: Any) -> None:
     from ranksvm.metrics import parse_metrics
     from ranksvm.report.report import check_jinja
 
+    if given("correction") and not options["baselines"]:
+        raise click.UsageError("--correction is for comparisons with baselines: give --baseline too.")
     check_jinja()
     parse_metrics(options["metrics"])
     watch = Stopwatch()

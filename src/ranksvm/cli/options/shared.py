@@ -26,6 +26,7 @@ __all__ = [
     "Shares",
     "all_options",
     "check_device_option",
+    "check_reading_options",
     "check_run_name",
     "column_of",
     "convention_option",
@@ -320,6 +321,13 @@ def reading_options(command: Callable) -> Callable:
     for decorator in reversed(decorators):
         reading = decorator(reading)
     return reading
+
+
+def check_reading_options(data_read: bool) -> None:
+    """Refuse the options of `reading_options` if no data file is read."""
+    for name in ("zero_based", *_COLUMNS, "ignore", "missing_values"):
+        if given(name) and not data_read:
+            raise click.UsageError(f"{flag(name)} says how to read a data file, but none is read.")
 
 
 def given(name: str) -> bool:
