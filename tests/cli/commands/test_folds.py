@@ -162,3 +162,8 @@ def test_an_interrupt_says_which_models_are_written(official, ranksvm, tmp_path,
     result = ranksvm("folds", official, "-C", "1", "-o", tmp_path / "out", code=130)
     assert f"Interrupted: {tmp_path / 'out'} has the models and scores of Fold8." in result.stderr.replace("\n", " ")
     assert "unfinished files were not kept" in ranksvm("folds", official, "-C", "1", code=130).stderr
+
+
+def test_quiet_shows_no_progress(official, ranksvm, tmp_path):
+    written = ("--table", tmp_path / "table.csv", "--per-query", tmp_path / "queries.tsv")
+    assert ranksvm("folds", official, "-C", 1, *written, "-q").stderr == ""

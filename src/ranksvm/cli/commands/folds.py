@@ -422,5 +422,5 @@ def _show(tested: list[Tested], table: "Table", options: dict[str, Any], written
     for status, names in _open_fits(tested).items():
         say(f"{', '.join(names)}: {status}")
     say(", ".join(f"{name} {seconds(value)}" for name, value in watch.seconds.items()))
-    for path in written:
+    for path in [] if options["quiet"] else written:
         say(f"Wrote {path}", err=True)
