@@ -535,3 +535,12 @@ def test_memory_for_a_hessian_is_required_only_by_solvers_that_build_one():
     assert fitted("auto", 5001, "100MB").converged_
     with pytest.raises(OptionError, match="solver='newton' builds a dense Hessian"):
         fitted("newton", 5001, "100MB")
+
+
+def test_direct_steps_need_the_features_of_an_approximation_in_memory(data):
+    X, y, qid = data
+    options = {"approximation": "nystroem", "n_components": 20, "n_jobs": 1}
+    assert KernelRankSVM(0.1, solver="direct", **options).fit(X, y, qid=qid).solver_ == "direct"
+    with pytest.raises(OptionError, match="solver='direct' needs the features of all documents in memory: raise"):
+        KernelRankSVM(0.1, solver="direct", memory_limit="2MB", **options).fit(X, y, qid=qid)
+    assert KernelRankSVM(0.1, memory_limit="2MB", **options).fit(X, y, qid=qid).converged_

@@ -90,7 +90,8 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         active pair (one at whose margin the loss is curved); "auto" begins as "newton" and goes on as "direct" once
         that costs less and fits into ``memory_limit`` or, on a GPU, into its memory (where direct steps need all of Q,
         and at most 2,000 such documents in each query); "tron" is the trust region method of Kuo, Lee & Lin (2014) in
-        the coefficients, for comparison. With an approximation the solvers are as in `RankSVM`.
+        the coefficients, for comparison. With an approximation the solvers are as in `RankSVM`: "auto" may also choose
+        "dual", and "direct" needs the features of all documents within ``memory_limit``.
     stopping : {"gap", "gradient"}, default "gap"
         As in `RankSVM`: "gradient" is the published rule, for solver "tron". As in the solver, the gradient is taken
         with respect to the coefficients: ``Q (b + C dloss/ds)`` at the scores ``s = Qb``, measured by its Euclidean

@@ -19,7 +19,7 @@ from ranksvm.data import TwoBlocks
 from ranksvm.data.design_matrix import stored_bytes
 from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device import Device
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, OptionError
 from ranksvm.fits.device_choice import reason_against_gpu
 from ranksvm.fits.kernel_options import PRECOMPUTED, KernelOptions, kernel_device, kernel_with, refuse_sparse_kernels
 from ranksvm.fits.linear import LinearProblem
@@ -43,7 +43,7 @@ from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.solvers import SolverResult, Status, newton_cg
-from ranksvm.terms.feature_design import feature_design
+from ranksvm.terms.feature_design import ComputedDesign, feature_design
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
@@ -458,6 +458,11 @@ class FeatureProblem(LinearProblem):
             left = max(0, memory_bytes(options.memory_limit) - (0 if X is data.X else stored_bytes(X)))
             how: dict[str, Any] = {"memory": left, "dtype": np.dtype(dtype), "n_threads": data.n_threads}
             design = feature_design(X, features, **how, hessian=options.solver in ("auto", "newton"))
+            if options.solver == "direct" and isinstance(design, ComputedDesign):
+                raise OptionError(
+                    "solver='direct' needs the features of all documents in memory: raise memory_limit, or use "
+                    "solver='auto'."
+                )
             term: DataTerm = ThreadedTerm(design, loss.with_pairs(pairs), threads_for(loss, data.n_threads))
         else:
             from ranksvm.terms.device.features import feature_term
