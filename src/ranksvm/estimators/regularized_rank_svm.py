@@ -101,7 +101,8 @@ class RegularizedRankSVM(LowRankRanker):
     Attributes
     ----------
     coef_ : ndarray of float64, shape (n_features,)
-        The weights w, ``sum of alpha_ij (x_i - x_j)``.
+        The weights w: ``sum of alpha_ij (x_i - x_j)``, with solver "splitting" up to about ``tol |objective_|^(1/2)``
+        in Euclidean norm.
     objective_ : float
         Value of the first objective above; negative unless all alpha are 0.
     duality_gap_ : float
@@ -355,9 +356,10 @@ class RegularizedRankSVM(LowRankRanker):
     ) -> DualCoef:
         """The learned dual variables: see `FactorizedRankSVM.dual_coef`.
 
-        They are computed again from the margins and A_q, and the round-off of the margins is divided by ``2 lam``. If
-        the quotient is not small, as with unscaled features of 1e8, they have fewer correct digits than the variables
-        of ``fit``, to which ``objective_`` belongs.
+        With solver "splitting", the sum of ``alpha_ij (x_i - x_j)`` equals ``coef_`` only to the accuracy of the fit,
+        so choose a small ``tol`` if you need more digits. The variables are computed again from the margins and A_q,
+        and the round-off of the margins is divided by ``2 lam``. If the quotient is not small, as with unscaled
+        features of 1e8, they have fewer correct digits than the variables of ``fit``, to which ``objective_`` belongs.
 
         Parameters
         ----------

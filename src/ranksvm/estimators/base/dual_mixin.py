@@ -98,7 +98,8 @@ class DualMixin(Ranker):
         digits. With ``monotone``, the sum is first projected onto the weights that have the required signs, and the
         same bound holds for the distance of ``coef_`` from this projection. If the solver was "dual", the variables are
         its final ones, and the sum (or its projection) is ``coef_`` itself. With a kernel the same holds in its RKHS,
-        with ``k(x_i, .)`` in place of ``x_i``.
+        with ``k(x_i, .)`` in place of ``x_i``, if ``kernel_dtype_`` is "float64". In "float32", the rounding of the
+        scores, times C, is added to alpha, and the distance may be several times the bound if C is large.
 
         Parameters
         ----------
