@@ -239,7 +239,24 @@ def test_infinite_values_are_named(ranker):
             ranker.fit(data, eval_set=[held_out])
 
 
-@pytest.mark.parametrize("method", ["predict", "rank", "dual_coef", "explain"])
+@pytest.mark.parametrize(
+    "ranker",
+    [RankSVM(0.1, tol=1e-10), AdditiveRankSVM(0.1), KernelRankSVM(0.1), RankSVMCV(Cs=[0.1])],
+)
+def test_dual_variables_of_preferences(ranker):
+    data = made(weight=np.random.default_rng(1).random(120)).taken(np.arange(20, 110))
+    ranker.fit(data)
+    given = {"pairs": data.pairs, "pair_weight": data.weight, "qid": data.qid}
+    expected = ranker.dual_coef(data.X, **given).per_document()
+    found = ranker.dual_coef(data).per_document().reshape(2, 120)  # also of the pairs that are left out
+    np.testing.assert_allclose(found[:, 20:110].ravel(), expected, atol=1e-12)
+    assert not found[:, :20].any()
+    assert not found[:, 110:].any()
+    with pytest.raises(DataError, match="pairs is given in addition to Preferences"):
+        ranker.dual_coef(data, pairs=data.pairs)
+
+
+@pytest.mark.parametrize("method", ["predict", "rank", "explain"])
 def test_what_takes_one_array(method):
     data = made()
     with pytest.raises(DataError, match=r"not Preferences: give data\.chosen"):

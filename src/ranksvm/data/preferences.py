@@ -22,8 +22,8 @@ Values = TypeVar("Values")
 class Preferences:
     """Pairs of answers in two arrays: row i of ``chosen`` is preferred to row i of ``rejected``.
 
-    Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score`` and
-    ``calibrate`` of `RankSVM`, `AdditiveRankSVM`, `KernelRankSVM` and their searches such as `RankSVMCV`, their
+    Everything that takes ``X`` and ``pairs`` takes a ``Preferences`` instead of both: ``fit``, ``score``, ``calibrate``
+    and ``dual_coef`` of `RankSVM`, `AdditiveRankSVM`, `KernelRankSVM` and their searches such as `RankSVMCV`, their
     ``eval_set``, `cross_validate`, `regularization_path` and `analysis.weight_intervals`.
 
     An answer that is in several pairs is repeated in the arrays, once per pair.

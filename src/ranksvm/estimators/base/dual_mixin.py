@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.threads import effective_n_jobs
-from ranksvm._util.types import MatrixLike
-from ranksvm.data import Queries, validation
-from ranksvm.estimators.base.arguments import Validated
+from ranksvm.data import Preferences, Queries, frames, validation
+from ranksvm.estimators.base.arguments import TrainingFeatures, Validated
 from ranksvm.estimators.base.ranker import Ranker, check_is_fitted
 from ranksvm.exceptions import DataError, ModelFileError, OptionError
 from ranksvm.fits.options import loss_of
@@ -75,7 +74,7 @@ class DualMixin(Ranker):
 
     def dual_coef(
         self,
-        X: MatrixLike,
+        X: TrainingFeatures,
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         *,
@@ -103,8 +102,9 @@ class DualMixin(Ranker):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The features that the model was fitted to.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or Preferences
+            The features that the model was fitted to. The rows of Preferences are all chosen answers, then all
+            rejected ones.
         y : array-like of shape (n_samples,), optional
             Their labels; omitted if ``pairs`` are given.
         qid : array-like of shape (n_samples,) or str, optional
@@ -137,6 +137,9 @@ class DualMixin(Ranker):
         >>> bool(np.allclose(data.X.T @ dual.per_document(), ranker.coef_, atol=1e-4))
         True
         """
+        if isinstance(X, Preferences):
+            qid, pairs, pair_weight = X.arguments(y=y, qid=qid, group=group, pairs=pairs, pair_weight=pair_weight)
+            X = frames.stacked(*X.blocks)
         fitted_to = self._fitted_pairs(
             TrainingArguments(
                 X,
