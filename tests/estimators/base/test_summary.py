@@ -80,3 +80,15 @@ def test_a_notebook_shows_the_fit_below_the_parameters(ranker, data):
         assert ranker._repr_html_().startswith("<table")
         assert sklearn.clone(ranker)._repr_html_() is None
         assert sklearn.clone(ranker)._repr_mimebundle_() == {"text/plain": repr(ranker)}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kernel": "poly", "gamma": 0.25, "degree": 2, "coef0": 0.5}, "poly gamma 2^-2, degree 2, coef0 0.5"),
+        ({"kernel": "rbf", "gamma": 0.1}, "rbf gamma 0.1"),
+        ({"kernel": "cosine", "approximation": "nystroem"}, "cosine, approximated by nystroem"),
+    ],
+)
+def test_a_kernel_in_words(options, words, data):
+    assert dict(fit_facts(described_fit(fitted(ranksvm.KernelRankSVM(0.1, **options), data))))["kernel"] == words

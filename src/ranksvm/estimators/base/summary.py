@@ -221,8 +221,8 @@ def described_kernel(ranker: Any) -> dict[str, Any] | None:
 
 def kernel_in_words(kernel: dict[str, Any]) -> str:
     """The kernel, its parameters and its approximation, as text."""
-    parameters = [f"{name} {power(kernel[name])}" for name in ("gamma", "degree", "coef0") if kernel[name] is not None]
-    words = [" ".join([kernel["name"], *parameters[:1]]), *parameters[1:]]
+    words = [kernel["name"] if kernel["gamma"] is None else f"{kernel['name']} gamma {power(kernel['gamma'])}"]
+    words += [f"{name} {kernel[name]:g}" for name in ("degree", "coef0") if kernel[name] is not None]
     if kernel["approximation"] is not None:
         words.append(f"approximated by {kernel['approximation']}")
     return ", ".join(words)
