@@ -253,6 +253,19 @@ def test_an_activated_version_stays_as_long_as_a_replay_needs_it(store):
     assert [found.version for found in store.checkpoints()] == [6]
 
 
+def test_a_longer_retention_does_not_move_the_start_of_a_replay_back(store):
+    store.save_checkpoint(0, b"start", at=0.0, after=0, kept=True)
+    for number in range(1, 5):
+        one = event(number, at=float(number))
+        store.append([one, feedback(one.id, at=float(number))])
+        store.save_checkpoint(number, b"", at=float(number), after=number)
+    store.append([activation(2)])  # so that version 2 is not removed
+    assert store.remove_before(4.5, spare=1) == 3
+    assert store.remove_before(2.5, spare=1) == 0
+    assert [found.version for found in store.checkpoints()] == [5, 2]
+    assert store.first_checkpoint().position == 4  # entries 2 and 3, which follow version 2, were removed
+
+
 def activation(version):
     return Entry(Kind.ACTIVATION, None, msgspec.msgpack.encode({"version": version, "model": "champion"}), 5.0)
 

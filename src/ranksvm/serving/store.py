@@ -562,7 +562,12 @@ class Store:
             ((first_new,),) = cursor.run("SELECT MIN(seq) FROM entries WHERE at >= ?", at)
             ((last,),) = cursor.run("SELECT number FROM meta WHERE name = 'head'")
             old = last if first_new is None else first_new - 1
-            found = cursor.run("SELECT MAX(version), MAX(position) FROM checkpoints WHERE position <= ?", old)
+            # never before the checkpoint where a replay begins already: entries between the two may have been removed
+            found = cursor.run(
+                "SELECT MAX(version), MAX(position) FROM checkpoints "
+                "WHERE position <= ? AND version >= (SELECT number FROM meta WHERE name = 'base')",
+                old,
+            )
             removed = cursor.run("DELETE FROM events WHERE answered = 0 AND at < ? RETURNING 1", at)
             ((version, position),) = found
             if version is not None:
