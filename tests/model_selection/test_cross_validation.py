@@ -175,6 +175,7 @@ def test_the_estimator_stays_unfitted(data):
         ({"cv": [([0], [])]}, DataError, "split 0 of cv has an empty part"),
         ({"cv": []}, OptionError, "cv gives no split"),
         ({"cv": "five"}, OptionError, "cv must be a number of folds"),
+        ({"cv": QueryKFold}, OptionError, "cv must be a number of folds, a splitter, or .* got <class"),
         ({"cv": 50}, DataError, "only 20 queries"),
         ({"metrics": "auc"}, OptionError, "unknown metric 'auc'"),
         ({"sample_weight": [1.0]}, DataError, "sample_weight has 1 entries but X has"),
@@ -261,6 +262,29 @@ def test_invalid_splits_are_refused(data, cv, error, message):
     X, y, qid = data
     with pytest.raises(error, match=message):
         ranksvm.cross_validate(RankSVM(), X, y, qid=qid, cv=cv)
+    with pytest.raises(error, match=message):
+        ranksvm.cross_validate(RankSVM(), X, y, qid=qid, cv=SplitsAsGiven(cv))
+
+
+def test_a_splitter_may_give_masks(data):
+    X, y, qid = data
+    splits = list(QueryKFold(3).split(X, qid=qid))
+    masks = [tuple(np.isin(np.arange(len(y)), part) for part in split) for split in splits]
+    by_rows, by_masks = (
+        ranksvm.cross_validate(RankSVM(), pd.DataFrame(X), y, qid=qid, cv=SplitsAsGiven(cv)).scores["ndcg@10"]
+        for cv in (splits, masks)
+    )
+    np.testing.assert_array_equal(by_rows, by_masks)
+
+
+class SplitsAsGiven:
+    """A splitter that gives prescribed splits."""
+
+    def __init__(self, splits):
+        self.splits = splits
+
+    def split(self, X, y, groups):
+        return iter(self.splits)
 
 
 def test_an_estimator_that_takes_no_queries_is_refused(data):

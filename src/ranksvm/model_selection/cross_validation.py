@@ -469,14 +469,15 @@ def query_splits(
         When ``cv`` is not one of these or gives no split.
     """
     number = queries.numbers()
-    if hasattr(cv, "split") and not isinstance(cv, str):
-        found = list(cv.split(X, y, groups=number))
+    if hasattr(cv, "split") and not isinstance(cv, str | type):
+        splits = cv.split(X, y, groups=number)
     elif isinstance(cv, Iterable) and not isinstance(cv, str):
-        found = [_split(place, split, len(number)) for place, split in enumerate(cv)]
+        splits = cv
     elif is_integer(cv):
-        found = list(QueryKFold(cv).split(X, groups=number))
+        splits = QueryKFold(cv).split(X, groups=number)
     else:
         raise OptionError(f"cv must be a number of folds, a splitter, or pairs (train, test) of rows, got {cv!r}.")
+    found = [_split(place, split, len(number)) for place, split in enumerate(splits)]
     if not found:
         raise OptionError("cv gives no split.")
     for place, (train, test) in enumerate(found):
@@ -493,7 +494,7 @@ def query_splits(
 
 
 def _split(place: int, split: Any, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """The row numbers of both parts of a split that the user gave."""
+    """The row numbers of both parts of a split."""
     if not isinstance(split, Iterable) or isinstance(split, str) or len(parts := list(split)) != 2:
         raise OptionError(f"split {place} of cv must be a pair (train, test) of rows, got {split!r}.")
     return _row_numbers(parts[0], n_rows), _row_numbers(parts[1], n_rows)
