@@ -4,6 +4,7 @@ import time
 
 import msgspec
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
@@ -296,6 +297,29 @@ def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
     assert "held-out queries: ndcg@10" in first["reason"] + second["reason"]
     assert first["activated"] or second["activated"]
     assert not (first["activated"] and second["activated"])
+    replay(lite)
+
+
+@pytest.mark.parametrize(
+    ("model", "by_number"),
+    [
+        (ranksvm.RankSVM(C=0.1, monotone={"b": 1}), {"monotone": {1: 1}}),
+        (ranksvm.RankSVM(C=0.1, monotone="increasing"), {"monotone": "increasing"}),
+        (ranksvm.AdditiveRankSVM(C=0.1, categorical=np.array(["c"])), {"categorical": [2]}),
+        (ranksvm.AdditiveRankSVM(C=0.1, interactions=[("a", 1), ["b", "c"]]), {"interactions": [[0, 1], [1, 2]]}),
+    ],
+)
+def test_a_model_that_names_features_is_fitted_again(lite, model, by_number):
+    frame = pd.DataFrame(DATA.X.round(1), columns=list("abc"))
+    model.fit(frame, DATA.y, qid=DATA.qid)
+    begin(lite, {CHAMPION: model}, Settings(list("abc"), refit_every=20), at=0.0)
+    write(lite, range(20))
+    learner = Learner(lite, Schedule(10, 0.5))
+    steps(learner)
+    (verdict,) = learner.summary["refits"]
+    assert "held-out queries" in verdict["reason"]
+    champion = learner.served.models[CHAMPION]
+    assert {name: getattr(champion, name) for name in by_number} == by_number
     replay(lite)
 
 

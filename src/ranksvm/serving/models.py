@@ -66,10 +66,30 @@ def _loaded(content: bytes, classes: Mapping[str, type]) -> Model:
 
 
 def by_position(model: M) -> M:
-    """Remove the names of features from a model and its steps, so that it takes features by position; return it."""
+    """Remove the names of features from a model and its steps, so that it takes features by position; return it.
+
+    Hyper-parameters get numbers instead of names: otherwise the model could not be fitted again.
+    """
     for step in steps_of(model):
-        vars(step).pop("feature_names_in_", None)
+        names = vars(step).pop("feature_names_in_", None)
+        if names is None:
+            continue
+        numbers = {str(name): number for number, name in enumerate(names)}
+        for parameter in ("monotone", "categorical", "interactions"):
+            if hasattr(step, parameter):
+                setattr(step, parameter, _numbered(getattr(step, parameter), numbers))
     return model
+
+
+def _numbered(given: Any, numbers: Mapping[str, int]) -> Any:
+    """The value of a hyper-parameter, with numbers instead of names in the keys of a dict, in a list, or in pairs."""
+    if isinstance(given, Mapping):
+        return {numbers.get(feature, feature): value for feature, value in given.items()}
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, list | tuple):
+        return given
+    return [_numbered(one, numbers) if isinstance(one, list | tuple) else numbers.get(one, one) for one in given]
 
 
 def make_deterministic(model: M) -> M:
