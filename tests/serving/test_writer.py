@@ -219,7 +219,7 @@ def test_close_stores_what_waits(gate):
     assert writer.waiting == 0
 
 
-def test_close_ends_while_the_store_refuses(gate):
+def test_close_ends_while_the_store_refuses(gate, caplog):
     gate.error = StoreError("the disk is full.")
     writer = Writer(gate)
     writer.put_event(event(1))
@@ -232,6 +232,7 @@ def test_close_ends_while_the_store_refuses(gate):
     with pytest.raises(StoreError, match="full"):
         done.result(0)
     assert (writer.dropped, writer.waiting) == (1, 0)
+    assert caplog.messages[-1] == "events that were not stored before the end: 1"
 
 
 def test_close_without_anything_to_store(gate):

@@ -187,7 +187,8 @@ class Writer:
         self.deliver([(done, refusal) for _, done in entries])
         with self._news:
             self._events.extendleft(reversed(events))
-            if self._ended:
+            if self._ended and self._events:
+                logger.warning("events that were not stored before the end: %d", len(self._events))
                 self.dropped += len(self._events)
                 self._events.clear()
         self._drop()
