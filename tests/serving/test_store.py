@@ -296,6 +296,12 @@ def test_another_schema_is_refused(store, url):
         open_store(url)
 
 
+@pytest.mark.parametrize("url", ["", ":memory:"])
+def test_a_store_without_a_file_is_refused(url):
+    with pytest.raises(StoreError, match=f"the store is '{url}': give the path of a file"):
+        open_store(url)
+
+
 def test_files_that_are_no_stores_are_refused(tmp_path):
     with pytest.raises(StoreError, match="no such file"):
         open_store(str(tmp_path / "none.db"), create=False)

@@ -56,6 +56,8 @@ class SQLiteDatabase:
         self.path, self._patience = path, patience
         self._own = threading.local()
         self._all: list[sqlite3.Connection] = []
+        if path in ("", ":memory:"):  # SQLite would make a private database for each connection
+            raise StoreError(f"the store is {path!r}: give the path of a file, or postgresql://USER@HOST/DATABASE.")
         if not create and not os.path.exists(path):
             raise StoreError(f"{path}: there is no such file.")
         with self._errors():
