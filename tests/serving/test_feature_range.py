@@ -472,3 +472,51 @@ def test_requests_outside_the_range(tmp_path, outside):
         assert "document 'b' has -1e+300 in feature 'f2'" in overview["reason"]
     client.close()
     service.stop()
+
+
+def additive():
+    """An additive model whose first feature is a category: 1, 2, or, rarely, 1000."""
+    random = np.random.default_rng(0)
+    X = np.column_stack([random.choice([1.0, 2.0, 1000.0], 300, p=[0.6, 0.37, 0.03]), random.normal(size=(300, 2))])
+    return ranksvm.AdditiveRankSVM(C=0.1, categorical=[0]).fit(X, X[:, 0] == 1000.0, qid=np.repeat(np.arange(30), 10))
+
+
+def test_categories_have_no_range(tmp_path):
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: additive()}, SETTINGS, at=0.0)
+    learner = Learner(store, Schedule(10, 0.0))
+    shown = Shown(["a", "b"], [0, 1], 1, 3, "<f8")
+    for number in range(30):
+        X = np.array([[1000.0 if number == 28 else 2.0, 0.5, 1.0], [1.0, 1.0, 0.5]])
+        one = Event(f"e{number:06d}", 1000.0, shown, X.tobytes())
+        store.append([one, feedback(one.id, {"labels": [1, 0]})])
+    while learner.step():
+        pass
+    assert learner.served.range.clipped(np.array([[1000.0, 1e9, 0.0]]))[0, 0] == 1000.0
+    assert learner.served.range.clipped(np.array([[1000.0, 1e9, 0.0]]))[0, 1] < 10.0
+    assert learner.summary["outside"] == 0
+    learner.close()
+    again = Learning.from_bytes(store.checkpoint().state)
+    assert np.isinf(again.range.bound).tolist() == [True, False, False]
+    assert replay(store).learning.to_bytes() == store.checkpoint().state
+    store.close()
+
+
+def test_a_feature_that_is_a_category_for_one_of_two_models_has_a_range():
+    models = {CHAMPION: solar(), "challenger": additive()}
+    learning = Learning(models, SETTINGS, range_rule=CLIP)
+    X = np.ones((2, 3))
+    learning.range.add(X, None, 1000.0)
+    assert np.isfinite(learning.range.bound).all()
+
+
+def test_an_activated_model_brings_its_categories(tmp_path):
+    store = open_store(str(tmp_path / "events.db"))
+    begin(store, {CHAMPION: solar(), "challenger": additive()}, SETTINGS, at=0.0)
+    one = event(1)
+    activation = msgspec.msgpack.encode({"version": 1, "model": "challenger"})
+    store.append([one, feedback(one.id), Entry(Kind.ACTIVATION, None, activation, 1000.0)])
+    learning = replay(store).learning
+    again = Learning.from_bytes(learning.to_bytes())
+    assert np.isinf(learning.range.bound).tolist() == np.isinf(again.range.bound).tolist() == [True, False, False]
+    store.close()

@@ -68,10 +68,12 @@ class FeatureRange:
         What happens to values outside the range.
     state : dict, optional
         State of an earlier range, to continue from.
+    exempt : ndarray of bool, shape (n_features,), or None
+        Features that may have any value; None: no feature.
     """
 
-    def __init__(self, rule: RangeRule, state: dict[str, Any] | None = None):
-        self.rule = rule
+    def __init__(self, rule: RangeRule, state: dict[str, Any] | None = None, exempt: np.ndarray | None = None):
+        self.rule, self._exempt = rule, exempt
         # size of each feature, 0 if the feature was always 0; None before the first answer
         self._size: np.ndarray | None = None
         # number of answers in which each feature was not 0, and the largest size that it may have in this hour
@@ -106,7 +108,11 @@ class FeatureRange:
 
     def with_rule(self, rule: RangeRule) -> "FeatureRange":
         """The same sizes under another rule; no sizes if the old rule or the new one has no range."""
-        return FeatureRange(rule, self.state if rule.limits and self.rule.limits else None)
+        return FeatureRange(rule, self.state if rule.limits and self.rule.limits else None, self._exempt)
+
+    def exempting(self, exempt: np.ndarray | None) -> "FeatureRange":
+        """The same range with other features that may have any value."""
+        return FeatureRange(self.rule, self.state, exempt)
 
     def outside(self, X: np.ndarray) -> np.ndarray | None:
         """Mask of the values of X that are outside the range; None if no value is outside."""
@@ -204,6 +210,8 @@ class FeatureRange:
             return
         known = self._size if self._size.all() else np.where(self._size > 0.0, self._size, self._size.max())
         self.bound = self.rule.multiple * (1.0 + _UNCERTAIN / np.maximum(self._answers, 1.0)) * known
+        if self._exempt is not None:
+            self.bound[self._exempt] = np.inf
         self._bytes = self.bound.tobytes()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.text import feature_labels
 from ranksvm._util.types import Json
 from ranksvm.exceptions import StoreError
@@ -107,7 +108,8 @@ class Learning:
         range_rule: RangeRule = RangeRule(),  # noqa: B008 (immutable)
     ):
         self.models, self.settings, self.click_learning = models, settings, click_learning
-        self.range = FeatureRange(range_rule)  # the range that applies to an entry depends only on earlier entries
+        # the range that applies to an entry depends only on earlier entries
+        self.range = FeatureRange(range_rule, exempt=_categorical(models))
         # while feature ranges rest on few answers: the initial state of the models that learn, from which they may have
         # to start again
         self._beginning: dict[str, bytes] = {}
@@ -306,6 +308,7 @@ class Learning:
         state = msgspec.msgpack.decode(checkpoint.state, type=_State)
         if activation["model"] in state.models:
             self.models[CHAMPION] = model_from(state.models[activation["model"]])
+            self.range = self.range.exempting(_categorical(self.models))
             self._remember()
 
     def _refit(self, found: LogEntry, store: Store, passed_over: Mapping[int, str]) -> "Refit | None":
@@ -356,7 +359,8 @@ class Learning:
         state = msgspec.msgpack.decode(content, type=_State)
         models = {name: load(model) for name, model in state.models.items()}
         learning = cls(models, state.settings, state.click_learning)
-        learning.range, learning._beginning = FeatureRange(state.range_rule, state.range), state.beginning or {}
+        learning.range = FeatureRange(state.range_rule, state.range, _categorical(models))
+        learning._beginning = state.beginning or {}
         learning.outside = state.outside
         learning.position, learning._estimate_at = state.position, state.estimate_at
         metric = state.settings.metric
@@ -369,6 +373,14 @@ class Learning:
         learning.wins = Wins(state.wins)
         learning.skipped, learning.reason, learning.verdicts = state.skipped, state.reason, state.verdicts
         return learning
+
+
+def _categorical(models: Mapping[str, Model]) -> np.ndarray | None:
+    """Mask of the features that are categories for all models: their values have no size; None if there is none."""
+    masks = [getattr(steps_of(model)[0], "is_categorical_", None) for model in models.values()]
+    if any(mask is None or not mask.any() for mask in masks):
+        return None
+    return np.all(masks, axis=0)
 
 
 def _teach(model: Model, lesson: Lesson) -> None:
