@@ -378,9 +378,8 @@ class Learning:
 def _categorical(models: Mapping[str, Model]) -> np.ndarray | None:
     """Mask of the features that are categories for all models: their values have no size; None if there is none."""
     masks = [getattr(steps_of(model)[0], "is_categorical_", None) for model in models.values()]
-    if any(mask is None or not mask.any() for mask in masks):
-        return None
-    return np.all(masks, axis=0)
+    categorical = [mask for mask in masks if mask is not None and mask.any()]
+    return np.all(categorical, axis=0) if len(categorical) == len(models) else None
 
 
 def _teach(model: Model, lesson: Lesson) -> None:
