@@ -61,10 +61,10 @@ MAX_EPOCHS = 11_450
 # these are expected to take longer.
 DIRECT_ROWS = 4000
 # Direct steps are expected to take as long as this number of inverses of the Hessian with all documents: more for the
-# hinge, whose smoothing is reduced step by step. (CPU ms of auto, direct steps, TRON and the dual, squared hinge, C =
-# 1: 600 x 1,800, one list, 63, 51, more than 492, and 9,000; 20 lists, 61, 46, 229 and 373; 200 x 3,000, ten lists, 18,
-# 15, 113, and more than 206. Text of 1,000 x 47,700, one list, C = 128: auto 39, direct steps 34, TRON 246.)
-HINGE_INVERSES, SMOOTH_INVERSES = 40, 15
+# hinge, whose smoothing is reduced step by step. (On 13 problems of 200 to 2,000 rows and five values of C, the fits
+# that reached tol took, with the squared hinge, at most 2.2 times as long as the faster of TRON and direct steps, the
+# median 1.1. With 15 inverses it was 4.2 times at most, with 6 inverses 2.7.)
+HINGE_INVERSES, SMOOTH_INVERSES = 40, 8
 # An epoch of the dual takes as long as reading EPOCH_ROW of each row, and EPOCH_WORK bytes for each multiplication of a
 # cycle in which every alpha changes. (This is 0.7 to 1.9 times the time that epochs of seven problems with 1,600 to
 # 144,000 pairs take.)

@@ -28,6 +28,9 @@ MANY_VARIABLES = 4
 STAGE_TOL, STAGE_FACTOR, STAGES_FROM = 0.1, 4.0, 1e3
 # The number of products still needed cannot be predicted from fewer products than this.
 MIN_PRODUCTS = 8
+# The method is also too slow if this part of the allowed number of products has not reduced the gap. (Text of 1,000 x
+# 47,000, one list of two levels, C = 128: the relative gap is 0.02 after 20 products, and larger during the next 300.)
+STALLED_SHARE = 1 / 3
 # If the relative change of the objective is below this, its decrease is computed from the slopes.
 SMALL_CHANGE = 1e-6
 
@@ -94,7 +97,7 @@ def tron(
     stages = _smaller_weights(objective, point) if continuation else []
     # the trace records the problem itself, also during a stage
     while (status := monitor.record(point)) is None:
-        if _products_ahead(monitor.history, tol) > most_products:
+        if _too_slow(monitor.history, tol, most_products):
             status = Status.MAX_ITERATIONS
             break
         while stages and _nearly_solved(objective, point, stages[0]):
@@ -124,13 +127,17 @@ def tron(
     return monitor.result(point, status)
 
 
-def _products_ahead(history: History, tol: float) -> float:
-    """Number of products still needed to meet ``tol``, if the gap falls as fast as so far; 0 if too early to say."""
+def _too_slow(history: History, tol: float, most_products: float) -> bool:
+    """Whether the gap falls too slowly to meet ``tol`` with ``most_products`` further products."""
     done = history.hessian_products[-1]
-    if done < MIN_PRODUCTS:
-        return 0.0
-    first, now = (history.duality_gap[place] / history.objective[place] for place in (0, -1))
-    return done * float(np.log(now / tol) / np.log(first / now)) if now < first else float("inf")
+    if done < MIN_PRODUCTS or most_products == np.inf:
+        return False
+    gaps = np.array(history.duality_gap) / history.objective
+    if done - history.hessian_products[int(np.argmin(gaps))] > STALLED_SHARE * most_products:
+        return True
+    if gaps[-1] >= gaps[0]:
+        return True
+    return bool(done * np.log(gaps[-1] / tol) > most_products * np.log(gaps[0] / gaps[-1]))
 
 
 def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
