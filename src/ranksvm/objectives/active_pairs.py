@@ -411,12 +411,14 @@ def _by_lu(
 
 
 def _fill_upper_triangle(matrix: np.ndarray) -> None:
-    """Copy the lower triangle of a square matrix to the upper one."""
-    for start in range(0, len(matrix), BLOCK):
-        block = slice(start, start + BLOCK)
-        matrix[block, start + BLOCK :] = matrix[start + BLOCK :, block].T
+    """Copy the lower triangle of a square matrix to the upper one, by blocks that stay in the cache."""
+    size = 64
+    for start in range(0, len(matrix), size):
+        block = slice(start, start + size)
+        matrix[block, start + size :] = matrix[start + size :, block].T
         lower = np.tril(matrix[block, block])
-        matrix[block, block] = lower + np.tril(lower, -1).T
+        lower += np.tril(lower, -1).T
+        matrix[block, block] = lower
 
 
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:
