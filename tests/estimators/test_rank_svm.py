@@ -536,6 +536,22 @@ def test_auto_takes_direct_steps_for_fewer_rows_than_features():
     assert RankSVM(C=1.0).fit(X, y, qid=np.arange(80) // 4).solver_ == "dual"
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_solvers_that_take_over_share_max_iter_and_keep_the_better_solution():
+    X, y, qid = make_wide(1)
+    options = {"C": 1e4, "tol": 1e-6}
+    whole = RankSVM(**options).fit(X, y, qid=qid)
+    assert whole.solver_ == "direct"
+    before = np.inf
+    for max_iter in range(1, whole.n_iter_ + 1):
+        model = RankSVM(**options, max_iter=max_iter).fit(X, y, qid=qid)
+        assert model.n_iter_ <= max_iter
+        assert model.n_iter_ == len(model.history_["objective"]) - 1
+        assert model.objective_ == model.history_["objective"][-1] <= before
+        before = model.objective_
+    assert model.converged_
+
+
 def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
     X, y, qid = make_wide(20)
     model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)

@@ -402,28 +402,44 @@ class LinearProblem(RankSVMProblem):
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
         else TRON. TRON also continues if round-off stops direct steps.
         """
+        result, begin = self._run(C, start, interrupted, point, self.max_iter), start if point is None else point.w
+        while True:
+            done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
+            takes_over = "direct" if self._direct_may_follow else "tron"
+            if done or not self._solver_was_auto or self.solver in ("newton", "adaptive", takes_over):
+                return result
+            line = "%s converges slowly: %s continues from relative gap %.2e"
+            logger.info(line, self.solver, takes_over, result.relative_gap)
+            if takes_over == "tron":
+                begin = result.w
+            elif self.solver == "dual":
+                begin = None
+            # Otherwise direct steps begin where the fit began: from a point with few active pairs, every step may end
+            # at a kink. (600 x 1,800, five levels, C = 1: 76 steps from such a point, 6 from 0.)
+            self.solver, self._direct, self._direct_may_follow, self._dual = takes_over, True, False, None
+            found = self._run(C, begin, interrupted, None, self.max_iter - result.n_iter)
+            if found.status in (Status.INTERRUPTED, Status.MAX_ITERATIONS) and found.value > result.value:
+                return replace(result, status=found.status)
+            result = found.after(result)
+
+    def _run(
+        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any, max_iter: int
+    ) -> SolverResult:
+        """The outcome of the current solver."""
         if self.solver == "dual":
-            result = self._solve_dual(C, start, interrupted, point)
-        else:
-            with self._solver_from(C, start, interrupted, point) as solver:
-                result = solver()
-            result.width = self.objective.width
-        done = result.status in (Status.CONVERGED, Status.INTERRUPTED) or result.n_iter >= self.max_iter
-        takes_over = "direct" if self._direct_may_follow else "tron"
-        if done or not self._solver_was_auto or self.solver in ("newton", "adaptive", takes_over):
-            return result
-        line = "%s converges slowly: %s continues from relative gap %.2e"
-        logger.info(line, self.solver, takes_over, result.relative_gap)
-        begin: np.ndarray | None = result.w
-        if takes_over == "direct":
-            # From a point with few active pairs, every step may end at a kink: direct steps begin where the fit began.
-            # (600 x 1,800, five levels, C = 1: 76 steps from such a point, 6 from 0.)
-            begin = None if self.solver == "dual" else start if point is None else point.w
-        self.solver, self._direct, self._direct_may_follow, self._dual = takes_over, True, False, None
-        return self.solve(C, begin, interrupted).after(result)
+            return self._solve_dual(C, start, interrupted, point, max_iter)
+        with self._solver_from(C, start, interrupted, point) as solver:
+            result = solver(max_iter=max_iter)
+        result.width = self.objective.width
+        return result
 
     def _solve_dual(
-        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, last: DualPoint | None
+        self,
+        C: float,
+        start: np.ndarray | None,
+        interrupted: threading.Event | None,
+        last: DualPoint | None,
+        max_iter: int,
     ) -> SolverResult:
         if self._dual is None:
             design, width = _design_of(self.objective.term), self.loss.width or 0.0
@@ -438,7 +454,7 @@ class LinearProblem(RankSVMProblem):
                 dual,
                 point,
                 tol=self.tol,
-                max_iter=self.max_iter,
+                max_iter=max_iter,
                 max_epochs=self._dual_epochs(),
                 interrupted=interrupted,
             )

@@ -102,7 +102,7 @@ class RankSVMProblem:
     @contextmanager
     def _solver_from(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
-    ) -> Iterator[Callable[[], SolverResult]]:
+    ) -> Iterator[Callable[..., SolverResult]]:
         """Context in which the solver of the objective, ready to start, may run."""
         objective = self.objective
         if point is None:
