@@ -476,8 +476,10 @@ class LinearProblem(RankSVMProblem):
 
     def _cost_of_direct_steps(self) -> float:
         """The number of bytes that can be read in the time that direct steps are expected to take."""
-        n_inverses = HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
-        return n_inverses * self._row_space.largest_inverse_cost() + self._row_space.gram_cost()
+        objective, n_inverses = self._row_space, HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
+        # a step evaluates the objective, and applies the Hessian and its inverse
+        step = objective.largest_inverse_cost() + 3.0 * objective.product_cost()
+        return n_inverses * step + objective.gram_cost()
 
     @property
     def _row_space(self) -> "RowSpaceObjective":
