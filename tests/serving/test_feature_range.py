@@ -171,6 +171,8 @@ def test_answers_that_are_0_throughout_tell_no_range():
         found.add(np.zeros((2, 3)), None, 0.0)
         assert found.bound is None
         assert found.outside(np.full((2, 3), 1e300)) is None
+    found.add(np.ones((2, 3)), None, 0.0)
+    assert found.bound.tolist() == [55.0, 55.0, 55.0]
 
 
 @pytest.mark.parametrize("rule", [RangeRule(), RangeRule("none")])
@@ -500,6 +502,18 @@ def test_categories_have_no_range(tmp_path):
     assert np.isinf(again.range.bound).tolist() == [True, False, False]
     assert replay(store).learning.to_bytes() == store.checkpoint().state
     store.close()
+
+
+@pytest.mark.parametrize("n_answers", [10, 40])
+def test_the_numbers_of_categories_tell_no_range_of_other_features(n_answers):
+    found = FeatureRange(CLIP, exempt=np.array([True, False, False, False]))
+    found.add(np.array([[1000.0, 0.0, 0.0, 0.0]]), None, 0.0)
+    assert found.bound is None
+    for number in range(n_answers):
+        found.add(np.array([[1000.0, 1.0, 0.0, float(number == 5)]]), None, 0.0)
+    assert (found.bound[1:] < 60.0).all()
+    found.add(np.array([[1000.0, 1.0, 3.0, 1.0]]), None, 0.0)
+    assert (found.bound[1:] < 60.0).all()
 
 
 def test_a_feature_that_is_a_category_for_one_of_two_models_has_a_range():

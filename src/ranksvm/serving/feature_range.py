@@ -74,6 +74,7 @@ class FeatureRange:
 
     def __init__(self, rule: RangeRule, state: dict[str, Any] | None = None, exempt: np.ndarray | None = None):
         self.rule, self._exempt = rule, exempt
+        self._counts = True if exempt is None else ~exempt  # features whose sizes count for other features
         # size of each feature, 0 if the feature was always 0; None before the first answer
         self._size: np.ndarray | None = None
         # number of answers in which each feature was not 0, and the largest size that it may have in this hour
@@ -156,12 +157,14 @@ class FeatureRange:
         if not self.rule.limits:
             return False
         size, hour = _largest(X), int(at // 3600)
+        if not np.any(size, where=self._counts):
+            return False
         if self._first is None:
             self._move(size, hour)
             self._limit()
             return False
         self._first = [*self._first, size]
-        self._size, self._answers = _quantiles(np.stack(self._first))
+        self._size, self._answers = _quantiles(np.stack(self._first), self._counts)
         self._max_hourly_size, self._hour = _MAX_HOURLY_FACTOR * self._size, hour
         self._limit()
         learned = size if inside is None else _largest(X[inside])
@@ -198,7 +201,7 @@ class FeatureRange:
         np.minimum(moved, self._max_hourly_size, out=moved)
         np.maximum(moved, _MIN_SIZE, out=moved)
         if new is not None:
-            moved[new] = self._size.max()
+            moved[new] = np.max(self._size, where=self._counts, initial=0.0)
             self._max_hourly_size = np.where(new, _MAX_HOURLY_FACTOR * moved, self._max_hourly_size)
         self._size = np.where(is_nonzero, moved, self._size)
         self._answers = self._answers + is_nonzero
@@ -206,9 +209,12 @@ class FeatureRange:
     def _limit(self) -> None:
         """Find the largest absolute value of each feature inside the range; None if there is no range."""
         self.bound: np.ndarray | None = None
-        if not self.rule.limits or self._size is None or not self._size.any():
+        if not self.rule.limits or self._size is None:
             return
-        known = self._size if self._size.all() else np.where(self._size > 0.0, self._size, self._size.max())
+        largest = np.max(self._size, where=self._counts, initial=0.0)
+        if largest == 0.0:
+            return
+        known = np.where(self._size > 0.0, self._size, largest)
         self.bound = self.rule.multiple * (1.0 + _UNCERTAIN / np.maximum(self._answers, 1.0)) * known
         if self._exempt is not None:
             self.bound[self._exempt] = np.inf
@@ -222,14 +228,17 @@ def _largest(X: np.ndarray) -> np.ndarray:
     return found
 
 
-def _quantiles(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lower .75 quantile of the nonzero values in each column, and their number."""
+def _quantiles(sizes: np.ndarray, counts: np.ndarray | bool) -> tuple[np.ndarray, np.ndarray]:
+    """The lower .75 quantile of the nonzero values in each column, and their number.
+
+    A column with one or two such values gets the largest quantile of the other columns for which ``counts`` is true.
+    """
     answers = (sizes > 0.0).sum(axis=0)
     place = len(sizes) - answers + np.floor(_QUANTILE * (answers - 1.0)).astype(np.int64)
     place = np.clip(place, 0, len(sizes) - 1)
     found = np.take_along_axis(np.sort(sizes, axis=0), place[np.newaxis], axis=0)[0]
     found = np.where(answers > 0, np.clip(found, _MIN_SIZE, _MAX_SIZE), 0.0)
-    often = answers > 2
+    often = (answers > 2) & counts
     if often.any():  # two answers cannot tell which one is wild: too small a size would exclude all later values
         found = np.where((answers == 1) | (answers == 2), found[often].max(), found)
     return found, answers.astype(np.float64)
