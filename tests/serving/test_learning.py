@@ -306,7 +306,10 @@ def test_a_batch_model_is_fitted_again_and_replaced_if_it_is_better(lite):
         (ranksvm.RankSVM(C=0.1, monotone={"b": 1}), {"monotone": {1: 1}}),
         (ranksvm.RankSVM(C=0.1, monotone="increasing"), {"monotone": "increasing"}),
         (ranksvm.AdditiveRankSVM(C=0.1, categorical=np.array(["c"])), {"categorical": [2]}),
-        (ranksvm.AdditiveRankSVM(C=0.1, interactions=[("a", 1), ["b", "c"]]), {"interactions": [[0, 1], [1, 2]]}),
+        (
+            ranksvm.AdditiveRankSVM(0.1, interactions=[("a", 1), np.array(["b", "c"])]),
+            {"interactions": [[0, 1], [1, 2]]},
+        ),
     ],
 )
 def test_a_model_that_names_features_is_fitted_again(lite, model, by_number):

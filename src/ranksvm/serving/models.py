@@ -89,7 +89,7 @@ def _numbered(given: Any, numbers: Mapping[str, int]) -> Any:
         given = given.tolist()
     if not isinstance(given, list | tuple):
         return given
-    return [_numbered(one, numbers) if isinstance(one, list | tuple) else numbers.get(one, one) for one in given]
+    return [numbers.get(one, one) if isinstance(one, str) else _numbered(one, numbers) for one in given]
 
 
 def make_deterministic(model: M) -> M:
