@@ -139,4 +139,4 @@ def test_what_is_refused(ranksvm, large, tmp_path, options, message):
 def test_features_of_a_cache_cannot_be_ignored(ranksvm, large, tmp_path):
     arguments = (*LIMIT, "--ignore", "f1", "-o", tmp_path / "a.rsvm")
     stderr = ranksvm("train", large(".rsd"), *arguments, code=2).stderr
-    assert "is a cache, of which no feature can be ignored" in stderr
+    assert "is a cache, whose features cannot be ignored" in stderr

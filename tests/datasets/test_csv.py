@@ -314,11 +314,13 @@ def test_features_of_text_and_of_caches_cannot_be_ignored(tmp_path):
     table.write_text("label,qid,x,note\n1,1,0.5,2\n0,1,0.25,3\n")
     text.write_text("1 qid:1 1:0.5 2:2\n0 qid:1 1:0.25 2:3\n")
     convert_to_cache(table, cache)
-    for path, name in ((text, "f2"), (cache, "note")):
+    unnamed = tmp_path / "unnamed.rsd"
+    convert_to_cache(text, unnamed)
+    for path, name in ((text, "f2"), (text, "2"), (cache, "note"), (unnamed, "f2"), (unnamed, "2")):
         for read in (read_data, lambda *a, **k: next(iter_data(*a, **k))):
-            with pytest.raises(OptionError, match=f"{name}' is to be"):
+            with pytest.raises(OptionError, match=f"'{name}' is to be ignored"):
                 read(path, ignore=[name])
-        with pytest.raises(OptionError, match=f"{name}' is to be"):
+        with pytest.raises(OptionError, match=f"'{name}' is to be ignored"):
             convert_to_cache(path, tmp_path / "other.rsd", ignore=[name])
         # the option may be meant for another file of the same command
         assert read_data(path, ignore=["price"]).n_features == 2

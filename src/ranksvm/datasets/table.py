@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Table", "pyarrow_with", "table"]
 
 _LABEL, _QID, _DOCID = "label", "qid", "docid"
-# What features of text are called.
-_NUMBERED = re.compile("f[1-9][0-9]*")
+# What features without names are called.
+_NUMBERED = re.compile("f?[1-9][0-9]*")
 # What to do about missing values.
 _DROP = "fill or drop them first"
 _DROP_OR_ACCEPT = f"{_DROP}, or accept them for an additive model (missing=True; --missing-values at the command line)"
@@ -86,13 +86,15 @@ class Columns:
 
     def check_ignored(self, name: str, features: Sequence[str] | None = None) -> None:
         """Refuse to ignore features of a cache, or of text if ``features`` is None: these are read whole."""
-        known = _NUMBERED.fullmatch if features is None else features.__contains__
         for ignored in self.ignore:
-            if known(ignored):
-                kind = "text" if features is None else "a cache"
+            if features is None:
+                kind, is_feature = "text", _NUMBERED.fullmatch(ignored) is not None
+            else:
+                kind, is_feature = "a cache", ignored in features or f"f{ignored}" in features
+            if is_feature:
                 raise OptionError(
-                    f"{name} is {kind}, of which no feature can be ignored (ignore, --ignore), but {ignored!r} is to "
-                    "be: ignore columns of Parquet, CSV or TSV."
+                    f"{name} is {kind}, whose features cannot be ignored, but {ignored!r} is to be ignored (ignore, "
+                    "--ignore): use a table (Parquet, CSV or TSV), or omit the option."
                 )
 
     @property
