@@ -312,3 +312,10 @@ def test_the_arrays_above_are_accepted_where_they_agree():
     learn(csr=True)
     committee()
     text_range(0, 12)
+
+
+def test_pairs_of_documents_that_the_degrees_leave_out_write_nothing():
+    degrees = np.array([np.nan, 0.0, 1.0, 0.0, 0.0])
+    U = np.full((3, 4), 7.0)
+    pair_list.laplacian(listed(), np.ones(3), degrees, 2.0).product(0, 2, np.ones((1, 4)), U[1:2])
+    np.testing.assert_array_equal(U, np.repeat([[7.0], [2.0], [7.0]], 4, axis=1))

@@ -7,6 +7,7 @@ import pytest
 
 from ranksvm import AdditiveRankSVMCV, RankSVM, RankSVMCV, make_ranking
 from ranksvm.objectives import LinearObjective
+from ranksvm.solvers import newton_cg
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,26 @@ def test_without_it_fit_is_interrupted(data, interrupt_at):
     assert not hasattr(model, "coef_")
     model.fit(data.X, data.y, qid=data.qid)  # nothing is left broken
     assert model.converged_
+
+
+@pytest.mark.parametrize(("n_queries", "C", "solver"), [(1, 1e4, "tron"), (20, 1.0, "dual")])
+def test_the_best_model_may_be_that_of_the_solver_before(n_queries, C, solver, monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.MAX_EPOCHS", 5)
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 300))
+    y, qid = np.digitize(X @ random.normal(size=300), [-15.0, 0.0, 15.0]), np.sort(random.integers(0, n_queries, 80))
+    options = {"C": C, "tol": 1e-6, "keep_on_interrupt": True}
+    assert RankSVM(**options).fit(X, y, qid=qid).solver_ == "direct"
+
+    def interrupted(*args, **options):
+        signal.raise_signal(signal.SIGINT)
+        return newton_cg(*args, **options)
+
+    monkeypatch.setattr("ranksvm.fits.linear.newton_cg", interrupted)
+    model = RankSVM(**options).fit(X, y, qid=qid)
+    assert model.status_.startswith("Interrupted")
+    assert model.solver_ == solver
+    assert model.objective_ == model.history_["objective"][-1] < 0.5 * model.history_["objective"][0]
 
 
 def test_a_choice_of_C_ends_with_the_values_tried_so_far(data, interrupt_at):

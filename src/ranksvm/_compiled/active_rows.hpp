@@ -1,5 +1,5 @@
-// Products of a Laplacian L with a matrix V that has a row for each document in an active pair (one at which the loss is curved),
-// and one column for each vector: many vectors at once take far less time than one after another.
+// Products of a Laplacian L with a matrix V that has a row for each document in an active pair (one at which the loss is
+// curved), and one column for each vector: many vectors at once take far less time than one after another.
 #ifndef RANKSVM_ACTIVE_ROWS_HPP
 #define RANKSVM_ACTIVE_ROWS_HPP
 

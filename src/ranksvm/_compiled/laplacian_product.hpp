@@ -1,8 +1,8 @@
 // Products of the Laplacian of the pairs of pairs.hpp with a matrix: see active_rows.hpp.
 //
 // Without a function of the margin, sweeps in the order of the scores go through the documents in both directions, with a
-// running vector for each level (or, beyond a few levels, a binary indexed tree of vectors). Documents that are in no active pair
-// are left out: while they are in a window, no document is compared with their level.
+// running vector for each level (or, beyond a few levels, a binary indexed tree of vectors). Documents that are in no active
+// pair are left out: while they are in a window, no document is compared with their level.
 #ifndef RANKSVM_LAPLACIAN_PRODUCT_HPP
 #define RANKSVM_LAPLACIAN_PRODUCT_HPP
 

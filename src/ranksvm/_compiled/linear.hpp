@@ -351,7 +351,8 @@ static void sparse_gram(const Real *data, const Index *indices, const Index *ind
     };
     Vector<int64_t> ends(static_cast<size_t>(n_features) + 1, 0);  // of the entries of each feature that were met
     for (int64_t t = 0; t < n; ++t)
-        for (int64_t e = indptr[row_at(rows, t)]; e < indptr[row_at(rows, t) + 1]; ++e) ++ends[static_cast<size_t>(indices[e]) + 1];
+        for (int64_t e = indptr[row_at(rows, t)]; e < indptr[row_at(rows, t) + 1]; ++e)
+            ++ends[static_cast<size_t>(indices[e]) + 1];
     for (size_t f = 1; f < ends.size(); ++f) ends[f] += ends[f - 1];
     const Vector<int64_t> begins(ends);
     Vector<Entry> met(static_cast<size_t>(ends.back()));

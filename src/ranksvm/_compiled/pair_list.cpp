@@ -7,8 +7,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 
 static constexpr PairListLoops kPairList = {squared_hinge_of_list, huber_of_list, smooth_of_list, laplacian_of_list};
 template <class Real>
-static constexpr PairListRowLoops<Real> kPairListRows = {hessian_rows_of_list<Real>,
-                                                           laplacian_product_of_list<Real>};
+static constexpr PairListRowLoops<Real> kPairListRows = {hessian_rows_of_list<Real>, laplacian_product_of_list<Real>};
 
 template <> const PairListLoops &loops() { return kPairList; }
 template <> const PairListRowLoops<double> &loops() { return kPairListRows<double>; }

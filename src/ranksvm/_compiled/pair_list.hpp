@@ -228,11 +228,11 @@ static bool laplacian_product_of_list(const PairList &pairs, int64_t first_query
         rows.find(counts + first, m);
         multiply_diagonal(rows, counts + first, m, columns, factor);
         for (int64_t p = pairs.pair_pointers[q]; p < pairs.pair_pointers[q + 1]; ++p) {
-            if (curvature[p] == 0.0) continue;
+            const int64_t i = rows[pairs.preferred[p]], j = rows[pairs.other[p]];
+            if (curvature[p] == 0.0 || i < 0 || j < 0) continue;
             const Real weight = static_cast<Real>(-factor * curvature[p]);
-            const int64_t i = rows[pairs.preferred[p]] * columns.stride, j = rows[pairs.other[p]] * columns.stride;
-            add_scaled(columns.U + i, weight, columns.V + j, columns.n);
-            add_scaled(columns.U + j, weight, columns.V + i, columns.n);
+            add_scaled(columns.U + i * columns.stride, weight, columns.V + j * columns.stride, columns.n);
+            add_scaled(columns.U + j * columns.stride, weight, columns.V + i * columns.stride, columns.n);
         }
     }
     return true;

@@ -1,4 +1,5 @@
-// One copy of the loops of laplacian_product.hpp, levels.hpp, squared_rows.hpp and sweep.hpp, for the instruction set that meson.build compiles this for.
+// One copy of the loops of laplacian_product.hpp, levels.hpp, squared_rows.hpp and sweep.hpp, for the instruction set that
+// meson.build compiles this for.
 #include "laplacian_product.hpp"
 #include "levels.hpp"
 #include "sweep.hpp"

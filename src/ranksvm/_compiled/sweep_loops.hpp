@@ -1,4 +1,5 @@
-// Tables of pointers to the loops of laplacian_product.hpp, levels.hpp, squared_rows.hpp and sweep.hpp; each instruction set has its own table.
+// Tables of pointers to the loops of laplacian_product.hpp, levels.hpp, squared_rows.hpp and sweep.hpp; each instruction set
+// has its own table.
 #ifndef RANKSVM_SWEEP_LOOPS_HPP
 #define RANKSVM_SWEEP_LOOPS_HPP
 

@@ -87,8 +87,8 @@ class RankSVMCore(DualMixin, LinearRanker):
         row; "direct" takes Newton steps in the span of the rows, for fewer rows than features; "auto" chooses by the
         size of the data. If neither "newton" nor "tron" is clearly faster, "auto" takes Newton steps by conjugate
         gradients without a Hessian, and builds a Hessian as soon as it is expected to save more than it costs
-        ("adaptive" in ``solver_``). If "dual" converges slowly, or round-off stops "direct", "auto" continues with
-        another solver.
+        ("adaptive" in ``solver_``). If "tron" or "dual" is slow, or round-off stops "direct", "auto" changes to another
+        solver.
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``. Published figures use this rule (Lee & Lin 2014, with ``tol =

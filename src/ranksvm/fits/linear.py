@@ -408,17 +408,18 @@ class LinearProblem(RankSVMProblem):
             takes_over = "direct" if self._direct_may_follow else "tron"
             if done or not self._solver_was_auto or self.solver in ("newton", "adaptive", takes_over):
                 return result
-            line = "%s converges slowly: %s continues from relative gap %.2e"
-            logger.info(line, self.solver, takes_over, result.relative_gap)
+            logger.info("%s stopped at relative gap %.2e: %s takes over", self.solver, result.relative_gap, takes_over)
+            before = self.solver
             if takes_over == "tron":
                 begin = result.w
-            elif self.solver == "dual":
+            elif before == "dual":
                 begin = None
             # Otherwise direct steps begin where the fit began: from a point with few active pairs, every step may end
             # at a kink. (600 x 1,800, five levels, C = 1: 76 steps from such a point, 6 from 0.)
             self.solver, self._direct, self._direct_may_follow, self._dual = takes_over, True, False, None
             found = self._run(C, begin, interrupted, None, self.max_iter - result.n_iter)
             if found.status in (Status.INTERRUPTED, Status.MAX_ITERATIONS) and found.value > result.value:
+                self.solver = before
                 return replace(result, status=found.status)
             result = found.after(result)
 
