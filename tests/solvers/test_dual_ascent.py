@@ -54,6 +54,14 @@ def test_it_goes_on_if_the_gap_falls_faster_and_faster():
     assert dual_ascent(Falling(gap), Point(), max_epochs=500).status is Status.CONVERGED
 
 
+def test_it_goes_on_at_a_gap_of_0_if_only_round_off_is_in_the_way():
+    dual = Falling(lambda epochs: 1.0 if epochs < 10 else 0.0)
+    dual.round_off = lambda point, tol: 0.5**dual.epochs
+    result = dual_ascent(dual, Point(), max_epochs=40)
+    assert result.status is Status.CONVERGED
+    assert result.history.evaluations[-1] > 10
+
+
 @pytest.mark.parametrize("max_epochs", [0, 1, 2, 5])
 def test_it_stops_after_few_epochs(max_epochs):
     result = dual_ascent(Falling(lambda epochs: 1.0), Point(), max_epochs=max_epochs)

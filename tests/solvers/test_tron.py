@@ -40,6 +40,13 @@ def test_stops_once_it_is_expected_to_need_too_many_products():
     assert 8 <= stopped.history.hessian_products[-1] < n_products - 5
 
 
+def test_goes_on_at_a_gap_of_0_if_only_round_off_is_in_the_way():
+    objective = wide(100.0)
+    objective.certificate = lambda point: (point.value, point.gap if point.gap > 0.01 * point.value else 0.0)
+    objective.round_off = lambda point, tol: point.gap
+    assert tron(objective, np.zeros(N), tol=1e-6, most_products=1e6).status is Status.CONVERGED
+
+
 def wide(C, n_documents=30, seed=0):
     """All pairs of documents with distinct labels, far fewer than features: all of them can be satisfied."""
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status
+from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status, relative_gap
 from ranksvm.solvers.protocol import DualObjective
 
 __all__ = ["dual_ascent"]
@@ -82,6 +82,10 @@ def _too_slow(history: History, tol: float, max_epochs: float) -> bool:
     if epochs[-1] < FORECAST * max_epochs:
         return False
     earlier = int(np.searchsorted(epochs, epochs[-1] / 2, side="right")) - 1
-    now, before = (history.duality_gap[place] / history.objective[place] for place in (-1, earlier))
+    now, before = (relative_gap(history.duality_gap[place], history.objective[place]) for place in (-1, earlier))
+    if now <= tol:  # only round-off is in the way
+        return False
+    if before <= now:
+        return True
     log_reduction = np.log(before / now) * (max_epochs - epochs[-1]) / (epochs[-1] - epochs[earlier])
     return bool(log_reduction < np.log(now / tol))

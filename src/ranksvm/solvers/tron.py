@@ -7,7 +7,7 @@ import numpy as np
 
 from ranksvm.solvers.line_search import shorten
 from ranksvm.solvers.linear_systems import NewtonStep, by_diagonal, conjugate_gradient
-from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status
+from ranksvm.solvers.monitor import History, Monitor, SolverResult, Status, relative_gap
 from ranksvm.solvers.protocol import DiagonalObjective, P, Point
 
 __all__ = ["curvature_scale", "tron"]
@@ -132,10 +132,11 @@ def _too_slow(history: History, tol: float, most_products: float) -> bool:
     done = history.hessian_products[-1]
     if done < MIN_PRODUCTS or most_products == np.inf:
         return False
-    gaps = np.array(history.duality_gap) / history.objective
-    if done - history.hessian_products[int(np.argmin(gaps))] > STALLED_SHARE * most_products:
-        return True
-    if gaps[-1] >= gaps[0]:
+    pairs = zip(history.duality_gap, history.objective, strict=True)
+    gaps = np.array([relative_gap(gap, value) for gap, value in pairs])
+    if gaps[-1] <= tol:  # only round-off is in the way
+        return False
+    if gaps[-1] >= gaps[0] or done - history.hessian_products[int(np.argmin(gaps))] > STALLED_SHARE * most_products:
         return True
     return bool(done * np.log(gaps[-1] / tol) > most_products * np.log(gaps[0] / gaps[-1]))
 
