@@ -21,6 +21,7 @@ from ranksvm import RankSVM, RankSVMCV, make_ranking, regularization_path
 from ranksvm.estimators.base import inputs
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, NoComparablePairsError, OptionError
 from ranksvm.metrics import evaluate
+from ranksvm.solvers import newton_cg
 
 SOLVERS = pytest.mark.parametrize("solver", ["newton", "tron"])
 
@@ -567,6 +568,68 @@ def test_tron_continues_where_round_off_stops_direct_steps():
     X, y, qid = make_wide(1)
     assert RankSVM(C=1e6, tol=1e-12).fit(X, y, qid=qid).solver_ == "tron"
     assert RankSVM(C=1e6, tol=1e-12, solver="direct").fit(X, y, qid=qid).solver_ == "direct"
+
+
+def has_a_consistent_trace(model):
+    trace = model.history_
+    last = trace["objective"][-1], trace["duality_gap"][-1]
+    return {model.n_iter_ + 1} == {len(values) for values in trace.values()} and last == (
+        model.objective_,
+        model.duality_gap_,
+    )
+
+
+@pytest.mark.parametrize("C", [1e8, 1e16])
+def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solution(C, monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_INVERSES", 1)
+    X, y, qid = make_wide(20)
+    model = RankSVM(C=C).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("dual", True)
+    assert len(model.pair_alpha_) == model.n_pairs_
+    assert model.history_["hessian_products"][-1] > 0  # of direct steps
+    assert has_a_consistent_trace(model)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_no_solver_follows_if_round_off_stops_the_dual_of_the_hinge():
+    X, y, qid = make_wide(20)
+    model = RankSVM(C=1e4, loss="hinge", tol=1e-9).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("dual", False)
+    for solver in ("tron", "direct"):
+        other = RankSVM(C=1e4, loss="hinge", tol=1e-9, solver=solver).fit(X, y, qid=qid)
+        assert other.duality_gap_ > model.duality_gap_
+
+
+def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solution():
+    X, y, qid = make_wide(1)
+    model = RankSVM(C=1e8).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("tron", True)
+    assert has_a_consistent_trace(model)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("n_queries", "C"), [(1, 1e4), (20, 1e8)])
+def test_max_iter_is_for_all_solvers_of_auto_together(n_queries, C):
+    X, y, qid = make_wide(n_queries)
+    for max_iter in range(1, 25):
+        model = RankSVM(C=C, tol=1e-6, max_iter=max_iter).fit(X, y, qid=qid)
+        assert model.n_iter_ <= max_iter
+        assert has_a_consistent_trace(model)
+
+
+def test_an_interrupt_as_direct_steps_begin_keeps_the_model_of_tron(monkeypatch):
+    X, y, qid = make_wide(1)
+    solve = newton_cg
+
+    def interrupted_solve(*args, interrupted, **options):
+        interrupted.set()
+        return solve(*args, interrupted=interrupted, **options)
+
+    monkeypatch.setattr("ranksvm.fits.linear.newton_cg", interrupted_solve)
+    model = RankSVM(C=1e4, tol=1e-6, keep_on_interrupt=True).fit(X, y, qid=qid)
+    assert model.status_.startswith("Interrupted")
+    assert (model.solver_, model.coef_.any()) == ("tron", True)
+    assert has_a_consistent_trace(model)
 
 
 def test_direct_steps_are_for_weights_of_any_sign():

@@ -103,7 +103,7 @@ class RankSVMProblem:
     def _solver_from(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
     ) -> Iterator[Callable[..., SolverResult]]:
-        """Context in which the solver of the objective, ready to start, may run."""
+        """Context in which the solver of the objective may run, with settings that keyword arguments replace."""
         objective = self.objective
         if point is None:
             objective.width = self.smoothing["width"] if start is None else self.loss.warm_width
