@@ -522,6 +522,16 @@ def test_direct_steps_reach_the_optimum_of_tron(loss, n_queries, sparse):
     assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-6)
 
 
+def test_direct_steps_along_a_path_take_about_as_many_as_single_fits():
+    random = np.random.default_rng(0)
+    X, y, Cs = random.normal(size=(200, 2000)), random.permutation(200), [1e-4, 1e-3, 0.03, 1.0]
+    options = {"loss": "hinge", "solver": "direct"}
+    path = regularization_path(X, y, qid=np.zeros(200), Cs=Cs, **options)
+    assert path.converged.all()
+    n_single = sum(RankSVM(C=C, **options).fit(X, y, qid=np.zeros(200)).n_iter_ for C in Cs)
+    assert path.n_iter.sum() <= 2 * n_single
+
+
 def test_auto_takes_direct_steps_for_fewer_rows_than_features():
     X, y, qid = make_wide(1)
     sparse = sp.csr_matrix(np.hstack([X, np.zeros((80, 2000))]))  # an explicit Hessian would be too large

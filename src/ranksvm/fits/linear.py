@@ -460,6 +460,10 @@ class LinearProblem(RankSVMProblem):
         max_iter = self.max_iter - n_before
         if self.solver == "dual":
             return self._solve_dual(C, start, interrupted, point, max_iter)
+        if self.solver == "direct" and self.loss.smoothed and point is not None:
+            # At the narrow width of another solution, steps are short. (Six paths of 12 values of C, CPU seconds: 6.0
+            # at this width, 2.3 at the warm width; with four values, each 30 times the last one, 4.9 and 1.5.)
+            start, point = point.w, None
         with self._solver_from(C, start, interrupted, point) as solver:
             result = solver(max_iter=max_iter)
         result.width = self.objective.width
