@@ -236,6 +236,16 @@ def test_tron_takes_over_the_hinge_with_known_signs_later(monkeypatch):
     assert RankSVM(loss="hinge", monotone="increasing", max_iter=10).fit(X, y, qid=qid).solver_ == "tron"
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_weights_of_pairs_near_the_smallest_number(loss):
+    X, qid = np.random.default_rng(0).normal(size=(40, 400)), np.arange(40) // 4
+    y = np.linspace(0.0, 1074.0, 10)[qid] + np.arange(40) % 4
+    options = {"loss": loss, "pair_weighting": "gain_gap", "tol": 1e-6}
+    dual, tron = (RankSVM(solver=solver, **options).fit(X, y, qid=qid) for solver in ("dual", "tron"))
+    assert dual.converged_
+    assert dual.objective_ == pytest.approx(tron.objective_, rel=2e-6)
+
+
 def test_explicit_pairs_and_dual_coef():
     X, y, qid = wide(seed=4)
     upper, lower = np.nonzero((qid[:, None] == qid) & (y[:, None] > y))

@@ -154,7 +154,10 @@ class PairDual:
         weights, present = self._weights, self._weights > 0.0
         self._upper[:] = np.where(present, np.inf, 0.0) if self.loss == "squared_hinge" else C * weights
         stiffness = {"squared_hinge": 0.5 / C, "huber": self.width / C, "hinge": 0.0}[self.loss]
-        self._ridge[:] = np.divide(stiffness, weights, out=np.zeros(len(weights)), where=present)
+        with np.errstate(over="ignore"):
+            self._ridge[:] = np.divide(stiffness, weights, out=np.zeros(len(weights)), where=present)
+        negligible = np.isinf(self._ridge)  # weights so small that alpha may as well be 0
+        self._upper[negligible] = self._ridge[negligible] = 0.0
 
     def evaluate(self, alpha: np.ndarray | None = None) -> DualPoint:
         """The point with these alpha, moved into their bounds; None: all 0."""
