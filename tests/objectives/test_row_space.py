@@ -6,13 +6,18 @@ import scipy.sparse as sp
 
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
-from ranksvm.losses import Hinge, HuberHinge, SquaredHinge
+from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
 from ranksvm.objectives import RowSpaceObjective
 from ranksvm.solvers import Status, newton_cg
 from ranksvm.terms.host import ThreadedTerm
+from sweep_checks import SquaredHingeFunction
 
 N, N_FEATURES = 60, 90
-LOSSES = {"squared_hinge": (SquaredHinge, None), "huber": (HuberHinge, 0.5)}
+LOSSES = {
+    "squared_hinge": (SquaredHinge, None),
+    "huber": (HuberHinge, 0.5),
+    "custom": (lambda pairs: FunctionLoss(pairs, SquaredHingeFunction()), None),
+}
 
 
 def make_problem(loss="squared_hinge", n_queries=6, sparse=False, C=0.3, memory=1 << 24):
@@ -62,6 +67,12 @@ def test_without_active_pairs_the_hessian_is_the_identity():
     point = objective.evaluate(np.zeros(N_FEATURES))  # all margins are below the ring
     r = rng.normal(size=N_FEATURES)
     np.testing.assert_array_equal(objective.inverse(point)(r), r)
+
+
+def test_the_inverse_of_a_loss_of_the_user_costs_more():
+    custom, usual = (make_problem(loss)[0] for loss in ("custom", "squared_hinge"))
+    w = np.zeros(N_FEATURES)
+    assert custom.inverse_cost(custom.evaluate(w)) > 5.0 * usual.inverse_cost(usual.evaluate(w))
 
 
 def test_the_inverse_needs_memory():

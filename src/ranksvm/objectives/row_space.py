@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ranksvm.data import DenseDesign, SparseDesign
+from ranksvm.losses import FunctionLoss
 from ranksvm.losses.named_losses import HuberHinge
 from ranksvm.objectives.active_pairs import HostInversion, correction_by_active_pairs, inverse_cost
 from ranksvm.objectives.linear import LinearObjective, LinearPoint
@@ -20,6 +21,8 @@ __all__ = ["Gram", "RowSpaceObjective"]
 CALL_BYTES, READ_COST = 3e5, (1.0, 0.25)
 # A product of two rows takes as long as reading this part of a row (sparse, dense).
 ROW_COST = 0.06, 0.02
+# With a loss of the user's own, an inverse costs this number of bytes for each pair and each active document.
+PAIR_COST = 100.0
 
 
 class RowSpaceObjective(LinearObjective):
@@ -85,13 +88,19 @@ class RowSpaceObjective(LinearObjective):
 
     def largest_inverse_cost(self) -> float:
         """Cost of `inverse` at a point at which all documents have an active pair, without Q, in the same unit."""
-        term = self.rows_term
-        return inverse_cost(np.ones(term.n_rows), term.pairs.pointers, self.inverse_memory)
+        return self._cost_without_gram(np.ones(self.rows_term.n_rows))
 
     def inverse_cost(self, point: LinearPoint) -> float:
         """Cost of `inverse`, as a number of products with the Hessian; infinite if there is too little memory."""
-        inverse = inverse_cost(self._degrees(point), self.rows_term.pairs.pointers, self.inverse_memory)
+        inverse = self._cost_without_gram(self._degrees(point))
         return float((inverse + self.gram_cost()) / self.product_cost())
+
+    def _cost_without_gram(self, degrees: np.ndarray) -> float:
+        term = self.rows_term
+        cost = inverse_cost(degrees, term.pairs.pointers, self.inverse_memory)
+        if isinstance(term.loss, FunctionLoss):  # its Hessian is multiplied with one vector after another
+            cost += PAIR_COST * term.pairs.n_pairs * np.count_nonzero(degrees)
+        return cost
 
     def inverse(self, point: LinearPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application reads X twice."""
