@@ -5,6 +5,7 @@ python benchmarks/direct.py --device cuda --only kernels -o benchmarks/results/d
 """
 
 import argparse
+import math
 import sys
 import time
 import warnings
@@ -134,10 +135,12 @@ def wide_rows(name: str, data: RankingData, Cs: tuple[float, ...]) -> list[tuple
                 how: dict[str, Any] = {"C": C, "loss": loss, "n_jobs": 1, "max_iter": MAX_ITER}
                 most = 0 if solver == "auto without direct" else DIRECT_ROWS
                 model = RankSVM(solver=solver.split()[0], **how)
-                begin = time.process_time()
-                with mock.patch("ranksvm.fits.linear.DIRECT_ROWS", most):
-                    model.fit(data.X, data.y, qid=data.qid)
-                seconds = time.process_time() - begin
+                seconds = math.inf
+                for _ in range(2):  # the first fit may load libraries
+                    begin = time.process_time()
+                    with mock.patch("ranksvm.fits.linear.DIRECT_ROWS", most):
+                        model.fit(data.X, data.y, qid=data.qid)
+                    seconds = min(seconds, time.process_time() - begin)
                 print(name, loss, C, solver, f"{seconds:.3f}", file=sys.stderr, flush=True)
                 gap = model.duality_gap_ / model.objective_
                 cells = f"{seconds:.3f}", model.n_iter_, f"{model.objective_:.8g}", f"{gap:.1e}"
@@ -194,8 +197,8 @@ def rows_part(options: argparse.Namespace) -> str:
         found += wide_rows(title, wide(*sizes), (1.0,) if options.smoke else LINEAR_CS)
     return (
         f"## Fewer rows than features\n\nDense float64 features, five levels, at most {MAX_ITER} iterations of each "
-        "solver that runs. Where auto's first solver does not reach tol, another one continues. Without direct steps "
-        "is how auto chose before it had them.\n\n"
+        "solver that runs; seconds of the faster of two fits. If auto's first solver takes too long, another one "
+        "continues. Without direct steps is how auto chose before it had them.\n\n"
         + table(["data", "loss", "C", "solver", "took", "seconds", "steps", "objective", "certificate"], found)
     )
 
