@@ -228,8 +228,8 @@ def test_no_certificate_is_false(kernel, gamma, loss, data):
         value, bound = bounds(model, C)
         assert model.objective_ == pytest.approx(value, rel=1e-6)
         if model.converged_ and hinge and C > 1e4:
-            # errors of 1e-10 in the margins change the dual variables by C / width times as much: those of conjugate
-            # gradients may give the better bound
+            # An error of 1e-10 in a margin changes a dual variable by C / width times as much. The dual variables of
+            # conjugate gradients may therefore give the better bound.
             bound = max(bound, bounds(KernelRankSVM(C, solver="newton", **options).fit(X, y, qid=qid), C)[1])
         if model.converged_:
             assert value - bound <= 1.01e-4 * value

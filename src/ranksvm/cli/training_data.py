@@ -328,7 +328,6 @@ def _data_in_file(
     path: Path, options: dict[str, Any], progress: Progress, watch: Stopwatch, qrels: "Qrels | None"
 ) -> DataInFile:
     """The data of a large file: of the file itself if it is a cache, else of its cache, which is written if absent."""
-    from ranksvm._util.text import feature_labels
     from ranksvm.datasets.cache.reader import CacheFile, QueryRuns
     from ranksvm.datasets.table import Columns
 
@@ -342,8 +341,7 @@ def _data_in_file(
     with watch("reading"):
         file = CacheFile(cache)
         if cache == path:
-            names = file.feature_names or feature_labels(file.n_features)
-            Columns(ignore=options["reading"]["ignore"]).check_ignored(str(path), names)
+            Columns(ignore=options["reading"]["ignore"]).check_ignored(str(path), file)
         found = DataInFile(file, QueryRuns.of(file))
     kind = "sparse" if file.sparse else "dense"
     counts = f"{counted(found.n_rows, 'row')}, {queries(found.queries.n_queries)}"

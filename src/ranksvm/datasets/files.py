@@ -8,7 +8,6 @@ from typing import Any
 
 from ranksvm._util.atomic_files import temporary_file
 from ranksvm._util.compression import HEAD, first_text
-from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.csv import is_csv, read_csv
@@ -140,7 +139,7 @@ def read_data(
 
 def _from_cache(path: PathLike, name: PathLike, columns: Columns, **options: Any) -> RankingData:
     data = RankingData.load(path, **options)
-    columns.check_ignored(os.fspath(name), data.feature_names or feature_labels(data.n_features))
+    columns.check_ignored(os.fspath(name), data)
     return data
 
 

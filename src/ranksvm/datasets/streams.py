@@ -14,7 +14,6 @@ from numpy.typing import DTypeLike
 
 from ranksvm._util.checks import is_integer
 from ranksvm._util.compression import HEAD, BrokenStreamError, compression_of, decompressed, first_text
-from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.data import frames
 from ranksvm.datasets import parquet
@@ -142,7 +141,7 @@ def _csv_blocks(path: PathLike, columns: Columns, dtype: DTypeLike | None) -> It
 
 def _cached_blocks(path: PathLike, columns: Columns) -> Iterator[RankingData]:
     data = RankingData.load(path)
-    columns.check_ignored(os.fspath(path), data.feature_names or feature_labels(data.n_features))
+    columns.check_ignored(os.fspath(path), data)
     for start in range(0, data.n_rows, _CACHE_ROWS):
         yield data.select(slice(start, start + _CACHE_ROWS))
 

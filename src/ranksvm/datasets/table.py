@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from ranksvm._util.checks import check, flag, is_integer
+from ranksvm._util.text import feature_labels
 from ranksvm.data.frames import CONTENTS, reserved_column
 from ranksvm.exceptions import DataError, MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ranksvm.datasets.cache.reader import CacheFile
+    from ranksvm.datasets.ranking_data import RankingData
 
     Rows: TypeAlias = pa.Table | pa.RecordBatch
     Column: TypeAlias = pa.Array | pa.ChunkedArray
@@ -84,12 +88,13 @@ class Columns:
                 f"{self.categorical!r}."
             )
 
-    def check_ignored(self, name: str, features: Sequence[str] | None = None) -> None:
-        """Refuse to ignore features of a cache, or of text if ``features`` is None: these are read whole."""
+    def check_ignored(self, name: str, cached: "RankingData | CacheFile | None" = None) -> None:
+        """Refuse to ignore features of a cache, or of text if ``cached`` is None: these are read whole."""
         for ignored in self.ignore:
-            if features is None:
+            if cached is None:
                 kind, is_feature = "text", _NUMBERED.fullmatch(ignored) is not None
             else:
+                features = cached.feature_names or feature_labels(cached.n_features)
                 kind, is_feature = "a cache", ignored in features or f"f{ignored}" in features
             if is_feature:
                 raise OptionError(

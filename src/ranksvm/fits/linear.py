@@ -434,9 +434,9 @@ class LinearProblem(RankSVMProblem):
     def _continue_by(
         self, solver: str, C: float, start: np.ndarray | None, interrupted: threading.Event | None, before: SolverResult
     ) -> SolverResult:
-        """The result of another solver, which solves for later C, too; its trace follows that of the one before.
+        """Run another solver, which is also used for later values of C, and append its trace to the trace so far.
 
-        If it was interrupted, or stopped at max_iter, at a higher objective, the result before is kept.
+        If it is interrupted, or stops at max_iter, at a higher objective, the result before is kept.
         """
         line = "%s stopped at relative gap %.2e: %s follows"
         logger.info(line, self.solver, before.relative_gap, solver)

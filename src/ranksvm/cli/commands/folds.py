@@ -182,7 +182,9 @@ def _resolve_options(ctx: click.Context, options: dict[str, Any]) -> None:
         check_kernel_options(options)
     check_choice_options(chooses(options), options["valid"] is not None)
     if given("metric") and not evaluates_while_fitting(options):
-        raise click.UsageError("--metric is about a choice, but one model is fitted: --metrics are those of the table.")
+        raise click.UsageError(
+            "--metric is for a choice among models, but one model is fitted: --metrics names the metrics of the table."
+        )
     if options["table_file"] is not None and _kind_of(options["table_file"]) not in TABLES:
         raise click.UsageError(
             f"--table {options['table_file']}: the extension must be one of {', '.join(TABLES)}; - prints CSV."

@@ -140,7 +140,9 @@ def check_choice_options(choosing: bool, valid: bool) -> None:
     """Refuse options of a choice that is not made or, if there are validation data, not made by folds."""
     for name in ("folds", "rule"):
         if given(name) and not choosing:
-            raise click.UsageError(f"--{name} is about a choice, but one model is fitted: give --C-range, or omit it.")
+            raise click.UsageError(
+                f"--{name} is for a choice among models, but one model is fitted: give --C-range, or omit it."
+            )
     if given("folds") and valid:
         raise click.UsageError("--folds is for training data alone, but validation data decide the choice: omit it.")
 

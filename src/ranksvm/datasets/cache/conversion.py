@@ -18,7 +18,6 @@ from ranksvm._util.atomic_files import atomic_write, remove_abandoned, temporary
 from ranksvm._util.checks import is_sparse
 from ranksvm._util.compression import HEAD, compression_of, first_text
 from ranksvm._util.special_files import is_special
-from ranksvm._util.text import feature_labels
 from ranksvm._util.types import PathLike
 from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
@@ -254,7 +253,7 @@ class _Source:
 
     def _cached(self) -> Iterator[RankingData]:
         data = RankingData.load(self.path)
-        self._columns.check_ignored(self.name, data.feature_names or feature_labels(data.n_features))
+        self._columns.check_ignored(self.name, data)
         stored = data.X.nnz if is_sparse(data.X) else data.X.size
         step = max(1, _CACHE_VALUES * data.n_rows // max(1, stored))
         for start in range(0, data.n_rows, step):
