@@ -105,6 +105,26 @@ def test_sums_of_ranges(dtype):
         coded.range_sums(values, starts[::-1].copy(), sums)
 
 
+@pytest.mark.parametrize("n_pairs", [0, 1, 5])
+def test_cells_of_pairs_behind_the_codes(n_pairs):
+    random = np.random.default_rng(0)
+    codes = random.integers(0, 256, (300, 4)).astype(np.uint8)
+    pairs = random.integers(0, 4, (n_pairs, 2))
+    tables = random.integers(0, 256, (n_pairs, 2, 256)).astype(np.uint8)
+    out = np.empty((300, 4 + n_pairs), dtype=np.uint8)
+    coded.append_cells(codes, pairs, tables, out)
+    cells = [(table[0][codes[:, a]] + table[1][codes[:, b]]) for (a, b), table in zip(pairs, tables, strict=True)]
+    np.testing.assert_array_equal(out, np.column_stack([codes, *cells]))
+    for number in (-1, 4):
+        with pytest.raises(ValueError, match=f"pair {n_pairs} has feature {number}, but there are 4"):
+            coded.append_cells(
+                codes,
+                np.vstack([pairs, [[0, number]]]),
+                np.zeros((n_pairs + 1, 2, 256), dtype=np.uint8),
+                np.empty((300, 5 + n_pairs), dtype=np.uint8),
+            )
+
+
 @pytest.mark.parametrize("n_columns", [1, 3, 4, 11])
 def test_numbers_of_rows_at_each_level(n_columns):
     random = np.random.default_rng(0)

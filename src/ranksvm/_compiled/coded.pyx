@@ -309,6 +309,33 @@ def feature_levels(const real[:, ::1] X, const double[::1] cuts, const int64_t[:
     return finite
 
 
+def append_cells(const uint8_t[:, ::1] codes, const int64_t[:, ::1] pairs, const uint8_t[:, :, ::1] tables,
+                 uint8_t[:, ::1] out):
+    """Copy the codes of each row to ``out``, and write the row's cell for each pair of features behind them.
+
+    The cell of pair k is the sum, modulo 256, of ``tables[k, 0]`` at the code of its first feature and ``tables[k, 1]`` at the
+    code of its second feature.
+    """
+    cdef int64_t i, j, k, n_features = codes.shape[1], n_pairs = pairs.shape[0]
+    need("out", out.shape[0], codes.shape[0])
+    need("a row of out", out.shape[1], n_features + n_pairs)
+    need("a row of pairs", pairs.shape[1], 2)
+    need("tables", tables.shape[0], n_pairs)
+    need("tables of a pair", tables.shape[1], 2)
+    need("a table", tables.shape[2], 256)
+    for k in range(n_pairs):
+        for j in range(2):
+            if not 0 <= pairs[k, j] < n_features:
+                raise ValueError(f"pair {k} has feature {pairs[k, j]}, but there are {n_features}")
+    with nogil:
+        for i in range(codes.shape[0]):
+            for j in range(n_features):
+                out[i, j] = codes[i, j]
+            for k in range(n_pairs):
+                out[i, n_features + k] = <uint8_t>(
+                    tables[k, 0, codes[i, pairs[k, 0]]] + tables[k, 1, codes[i, pairs[k, 1]]])
+
+
 def sort_values(const real[::1] values, real[::1] out):
     """``out`` is ``values`` in ascending order, NaN last."""
     need("out", out.shape[0], values.shape[0])

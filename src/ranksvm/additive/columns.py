@@ -5,9 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ranksvm.additive.bins import FeatureBins
+import ranksvm._compiled.coded as coded
+from ranksvm.additive.bins import MAX_BINS, FeatureBins
 
-__all__ = ["Pair", "coded_columns", "increments", "level_scales", "new_levels", "pair_codes", "variable_support"]
+__all__ = [
+    "CellTables",
+    "Pair",
+    "cell_tables",
+    "coded_columns",
+    "increments",
+    "level_scales",
+    "new_levels",
+    "variable_support",
+]
 
 
 class Pair(NamedTuple):
@@ -66,8 +76,44 @@ def coded_columns(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> tuple[n
     return columns, variable
 
 
-def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.ndarray) -> np.ndarray:
-    """The cell of each row for each pair of features.
+class CellTables(NamedTuple):
+    """How the cell of a row for each pair of features follows from the levels of the two features.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (n_pairs, 2)
+        Numbers of the features.
+    parts : ndarray of uint8, shape (n_pairs, 2, 256)
+        What each level of the first and of the second feature adds to the number of the cell. Cells are numbered by the
+        level of the first feature, then by the level of the second.
+    """
+
+    pairs: np.ndarray
+    parts: np.ndarray
+
+    def appended(self, codes: np.ndarray) -> np.ndarray:
+        """The codes of levels, and behind them the cell of each row for each pair.
+
+        Parameters
+        ----------
+        codes : ndarray of uint8, shape (n_rows, n_features)
+            The level of each value.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n_rows, n_features + n_pairs)
+            A copy with the cells; ``codes`` itself if there are no pairs.
+        """
+        n_rows, n_features = codes.shape
+        if not len(self.pairs):
+            return codes
+        out = np.empty((n_rows, n_features + len(self.pairs)), dtype=np.uint8)
+        coded.append_cells(codes, *self, out)
+        return out
+
+
+def cell_tables(bins: Sequence[FeatureBins], pairs: Sequence[Pair]) -> CellTables:
+    """The tables for the cells of pairs.
 
     Parameters
     ----------
@@ -75,20 +121,20 @@ def pair_codes(bins: Sequence[FeatureBins], pairs: Sequence[Pair], codes: np.nda
         The levels of each feature.
     pairs : sequence of Pair
         The pairs, whose levels are unions of these.
-    codes : ndarray of uint8, shape (n_rows, n_features)
-        The level of each value.
 
     Returns
     -------
-    ndarray of uint8, shape (n_rows, n_pairs)
-        The cells, numbered by the level of the first feature, then by the level of the second.
+    CellTables
+        The tables.
     """
-    cells = np.empty((len(codes), len(pairs)), dtype=np.uint8)
-    for k, pair in enumerate(pairs):
-        first = new_levels(bins[pair.first], pair.first_bins)[codes[:, pair.first]]
-        second = new_levels(bins[pair.second], pair.second_bins)[codes[:, pair.second]]
-        np.add(first * np.uint8(pair.second_bins.n_levels), second, out=cells[:, k])
-    return cells
+    numbers = np.array([(pair.first, pair.second) for pair in pairs], dtype=np.int64).reshape(-1, 2)
+    parts = np.zeros((len(pairs), 2, MAX_BINS + 1), dtype=np.uint8)
+    for part, pair in zip(parts, pairs, strict=True):
+        first = new_levels(bins[pair.first], pair.first_bins)
+        second = new_levels(bins[pair.second], pair.second_bins)
+        part[0, : len(first)] = first * np.uint8(pair.second_bins.n_levels)
+        part[1, : len(second)] = second
+    return CellTables(numbers, parts)
 
 
 def level_scales(bins: FeatureBins, shares: np.ndarray, step_weight: float) -> np.ndarray:

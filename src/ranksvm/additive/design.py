@@ -11,7 +11,7 @@ from ranksvm._util.checks import is_sparse
 from ranksvm._util.lazy import cached_property
 from ranksvm._util.types import Features
 from ranksvm.additive.bins import FeatureBins, as_floats, codes_of
-from ranksvm.additive.columns import Pair, coded_columns, increments, level_scales, new_levels, pair_codes
+from ranksvm.additive.columns import Pair, cell_tables, coded_columns, increments, level_scales, new_levels
 from ranksvm.additive.function import AdditiveFunction, Interaction, filled
 from ranksvm.additive.interactions import pair_sums
 from ranksvm.data import TwoBlockDesign, TwoBlocks, as_design_matrix
@@ -364,9 +364,7 @@ class AdditiveDesign:
         AdditiveDesign
             The design matrix.
         """
-        if terms.pairs:
-            codes = np.ascontiguousarray(np.hstack([codes, pair_codes(terms.bins, terms.pairs, codes)]))
-        return cls(features, codes, terms)
+        return cls(features, cell_tables(terms.bins, terms.pairs).appended(codes), terms)
 
     def with_terms(self, terms: AdditiveTerms) -> "AdditiveDesign":
         """The same rows with other variables for the same levels; their codes are kept.

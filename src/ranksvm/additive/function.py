@@ -13,7 +13,7 @@ from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm._util.types import Features
 from ranksvm.additive.bins import MAX_BINS, FeatureBins, codes_of
-from ranksvm.additive.columns import Pair, coded_columns, pair_codes
+from ranksvm.additive.columns import CellTables, Pair, cell_tables, coded_columns
 from ranksvm.data.scores import linear_scores
 
 __all__ = ["AdditiveFunction", "FunctionArrays", "Interaction", "TrainingShares", "arrays_of", "function_of", "joined"]
@@ -130,11 +130,9 @@ class AdditiveFunction:
             start, stop = rows
             block = X[start:stop]
             part = scores[start:stop]
-            own = self._with_cells(
-                codes_of(self.bins, block, 1, self.names, start) if codes is None else codes[start:stop]
-            )
+            own = codes_of(self.bins, block, 1, self.names, start) if codes is None else codes[start:stop]
             part[:] = linear_scores(self.filled(block), self.coef, 1)
-            coded.CodedFeatures(own, *self._columns).look_up(entries, 0, len(part), part)
+            coded.CodedFeatures(self._cell_tables.appended(own), *self._columns).look_up(entries, 0, len(part), part)
 
         ends = [*range(0, X.shape[0], SCORED_ROWS), X.shape[0]]
         parallel_map(score, list(pairwise(ends)), n_threads)
@@ -175,7 +173,7 @@ class AdditiveFunction:
         features = (Z.toarray() if is_sparse(Z) else Z) * self.coef
         for j, shape in enumerate(self.shapes):
             features[:, j] += shape[codes[:, j]]
-        cells = self._cells(codes)
+        cells = self._cell_tables.appended(codes)[:, self.n_features :]
         pairs = np.empty((len(codes), len(self.interactions)))
         for k, interaction in enumerate(self.interactions):
             pairs[:, k] = interaction.values.ravel()[cells[:, k]]
@@ -192,17 +190,16 @@ class AdditiveFunction:
         columns, n_variables = coded_columns(self.bins, self.interaction_pairs)
         return columns, np.ones(n_variables)
 
-    @property
+    @cached_property
+    def _cell_tables(self) -> CellTables:
+        """The tables for the cells of the interactions."""
+        return cell_tables(self.bins, self.interaction_pairs)
+
+    @cached_property
     def _entries(self) -> np.ndarray:
         """The values of all levels, then of all cells."""
         cells = [each.values.ravel() for each in self.interactions]
         return np.concatenate([*self.shapes, *cells]) if len(self.shapes) else np.empty(0)
-
-    def _cells(self, codes: np.ndarray) -> np.ndarray:
-        return pair_codes(self.bins, self.interaction_pairs, codes)
-
-    def _with_cells(self, codes: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(np.hstack([codes, self._cells(codes)])) if self.interactions else codes
 
 
 @overload
