@@ -186,7 +186,10 @@ def test_gammas_by_name(data):
         KernelRankSVMCV(gammas=["wide"]).fit(data.X, data.y, qid=data.qid)
 
 
-def test_the_hinge_along_C_starts_with_more_smoothing(data):
+@pytest.mark.parametrize("after_many_steps", [False, True])
+def test_the_hinge_along_C_starts_with_more_smoothing(data, monkeypatch, after_many_steps):
+    monkeypatch.setattr(kernel, "MANY_STEPS", 0 if after_many_steps else 1000)
+    multiple = kernel.WIDEN_MORE if after_many_steps else kernel.WIDEN
     options = {"loss": "hinge", "tol": 1e-6, "kernel_dtype": "float64"}
     problem, width, widths = kernel_problem_of(KernelRankSVM(**options), data, 0.5), None, []
     for C, result in solve_along(problem, np.array([0.1, 1.0, 100.0])):
@@ -194,7 +197,7 @@ def test_the_hinge_along_C_starts_with_more_smoothing(data):
         assert result.value == pytest.approx(alone.objective_, rel=1e-6)
         assert result.relative_gap <= 1e-6
         if width is not None:
-            assert widths[0] == pytest.approx(min(1.0, kernel.WIDEN * width))
+            assert widths[0] == pytest.approx(min(1.0, multiple * width))
         width, widths = result.width, []
         evaluate_at = problem.objective.evaluate
         problem.objective.evaluate = lambda w, near=None, at=evaluate_at, seen=widths: (
