@@ -244,6 +244,15 @@ def test_csv_from_a_pipe(letor, tmp_path):
     writer.join()
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.data"])
+def test_a_tab_in_quotes_separates_no_columns(tmp_path, name):
+    text = 'label,qid,"tab\tin","line\n\tin"\n1,q,1,2\n0,q,3,4\n'
+    (tmp_path / name).write_text(text)
+    data = read_data(tmp_path / name)
+    assert list(data.feature_names) == ["tab\tin", "line\n\tin"]
+    assert data.X.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
 def test_a_value_beyond_float32_is_named(tmp_path):
     """It was infinity in CSV, and a RuntimeWarning and infinity in Parquet."""
     path = tmp_path / "data.csv"

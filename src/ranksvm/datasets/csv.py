@@ -45,6 +45,7 @@ REFUSED_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to ([^:]+): invalid value '(.*)'", re.S
 )
 # spellings of an infinite value in a file
+_QUOTED = re.compile(rb'"[^"]*"')
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # spellings of booleans
 _BOOLEANS = ("true", "false")
@@ -309,7 +310,8 @@ def _records(head: bytes, delimiter: str | None = None) -> tuple[list[str], list
 
 
 def _delimiter(head: bytes) -> str:
-    return "\t" if b"\t" in head.split(b"\n", 1)[0] else ","
+    """A tab character if the first line has one, except in quotes; otherwise a comma."""
+    return "\t" if b"\t" in _QUOTED.sub(b"", head).split(b"\n", 1)[0] else ","
 
 
 def _suffix(name: str) -> str:

@@ -99,5 +99,12 @@ def test_bars_have_the_lengths_of_the_values(capsys):
     assert short.count("█") == 4
 
 
+def test_a_row_is_one_line_whatever_its_names_hold(capsys):
+    print_bars(["name", "value"], [["a\nb\tc", "2"]], [2.0])
+    print_table(["name"], [["a\nb\tc"]])
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("a")]
+    assert [row.split()[0] for row in rows] == ["a\\nb\\tc"] * 2
+
+
 def test_c_in_short():
     assert [power(value) for value in (0.125, 1.0, 4.0, 0.1)] == ["2^-3", "1", "2^2", "0.1"]

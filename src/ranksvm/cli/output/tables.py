@@ -60,7 +60,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: st
 
     table = _table(columns, left)
     for row in rows:
-        table.add_row(*(_text(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     _print(title, table)
 
 
@@ -94,7 +94,7 @@ def print_bars(
     for column in table.columns[1:-1]:
         column.no_wrap = True
     for row, bar in zip(rows, bars, strict=True):
-        table.add_row(*(_text(cell) for cell in row), bar)
+        table.add_row(*map(_cell, row), bar)
     _print(title, table)
 
 
@@ -130,6 +130,11 @@ def _text(words: str, style: str = "") -> "Text":
     from rich.text import Text
 
     return Text(visible(words), style=style)
+
+
+def _cell(words: str) -> "Text":
+    """The text of a cell on one line: names of features may have line breaks and tab characters."""
+    return _text(words.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 def _table(columns: Sequence[str], left: int = 1) -> "Table":
