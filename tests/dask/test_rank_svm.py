@@ -406,6 +406,10 @@ def test_mistakes_in_the_arguments(data, parts_of, tmp_path):
         fit(X, qid=qid)
     with pytest.raises(DataError, match="X has 600 rows, but y has 590"):
         fit(X, y[:590], qid=qid)
+    with pytest.raises(DataError, match="X has 600 rows, but query_weight has 60"):
+        fit(X, y, qid=qid, query_weight=np.ones(60))
+    with pytest.raises(DataError, match="query_weight is no dask collection"):
+        fit(X[X[:, 0] < 9], y, qid=qid, query_weight=np.ones(60))
     with pytest.raises(DataError, match="X has 6 parts, but y has 2"):
         fit(X[X[:, 0] < 9], y[:200], qid=qid)
     with pytest.raises(DataError, match=r"part 0 \(.*absent.txt\): .*no such file"):

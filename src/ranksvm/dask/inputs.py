@@ -290,8 +290,10 @@ def _aligned_parts(
     sized_X = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
     if not dask.is_dask_collection(values):
         array = np.asarray(values)
-        if sized_X is None or array.ndim == 0 or len(array) != sized_X.shape[0]:
+        if sized_X is None or array.ndim == 0:
             raise DataError(f"{name} is no dask collection: give one with the same parts as X.")
+        if len(array) != sized_X.shape[0]:
+            raise DataError(f"X has {sized_X.shape[0]} rows, but {name} has {len(array)}.")
         values = da.from_array(array, chunks=(sized_X.chunks[0],))
     if isinstance(values, da.Array):
         column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
