@@ -10,11 +10,11 @@ import numpy as np
 
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.scoring import Additive
-from ranksvm.exporting.text import NO_RETRIEVERS, exact, identifier_checked
+from ranksvm.exporting.text import NO_RETRIEVERS, check_identifier, exact
 
 __all__ = ["AdditiveTemplates", "Language", "ScoringTemplates", "filled"]
 
-# How many numbers, or names, one line of a file has.
+# Number of numbers, or of names, in one line of a file.
 PER_LINE = 6
 # Arrays whose length does not depend on the number of features.
 LONG = ("CUTS", "VALUES")
@@ -143,7 +143,7 @@ class Language:
             self.write if write is None else write,
             query_methods=frozenset({"min_max", "standard"}),
             no_query_scaler=NO_RETRIEVERS,
-            check_name=lambda model: identifier_checked(model, self.title, self.reserved),
+            check_name=lambda model: check_identifier(model, self.title, self.reserved),
         )
 
 

@@ -15,7 +15,7 @@ from ranksvm.data import frames, validation
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.features import FeatureNames, feature_templates, mapped_names
 from ranksvm.exporting.registry import FORMATS, target_of
-from ranksvm.exporting.request import Export, Request, Target, feature_ranges, name_of, self_test
+from ranksvm.exporting.request import Export, Request, Target, feature_ranges, self_test
 from ranksvm.exporting.scoring import Additive, Linear, QueryScaling, Scoring, scoring_of
 
 if TYPE_CHECKING:
@@ -216,9 +216,14 @@ def _rows(model: "BaseEstimator", X: MatrixLike, qid: ArrayLike | None) -> tuple
 
 
 def _model_name(target: Target, path: PathLike | None, given: str | None) -> str:
+    """The given name of a model, or else the stem of its file, as the format allows it."""
     if not isinstance(given, str | None):
         raise OptionError(f"name must be text, got {given!r}.")
-    name = name_of(path, given)
+    if given is not None:
+        name = given
+    else:
+        stem = "" if path is None or is_special(path) else Path(path).name.split(".", 1)[0]
+        name = stem or "ranksvm"
     if target.check_name is not None:
         target.check_name(name)
     if not name or any(ord(character) < 32 or "\ud800" <= character <= "\udfff" for character in name):

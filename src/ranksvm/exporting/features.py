@@ -11,13 +11,13 @@ from ranksvm.exceptions import DataError, OptionError
 
 __all__ = [
     "FeatureNames",
-    "duplicates_refused",
     "feature_templates",
     "mapped_names",
     "needed",
     "parameters_of",
     "read_names",
     "read_templates",
+    "refuse_duplicates",
 ]
 
 # Name in the model -> name in the engine; or the names of all features, in order.
@@ -50,7 +50,9 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
     if given is None:
         found = list(names)
     elif isinstance(given, str):
-        raise OptionError(f"names must be a list or dict of names, not text, got {given!r}; a file is read before.")
+        raise OptionError(
+            f"names must be a list or dict of names, not text, got {given!r}; read a file of names first."
+        )
     elif isinstance(given, Mapping):
         unknown = [key for key in given if key not in set(names)]
         if unknown:
@@ -68,11 +70,11 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
             raise OptionError(f"names: the name of feature {name!r} is {new!r}: it must be text that is not empty.")
         if any(ord(character) < 32 or ord(character) == 127 for character in new):
             raise OptionError(f"names: {new!r} has a control character.")
-    duplicates_refused(found)
+    refuse_duplicates(found)
     return found
 
 
-def duplicates_refused(names: Sequence[str]) -> None:
+def refuse_duplicates(names: Sequence[str]) -> None:
     """Raise OptionError if two features have the same name."""
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in set(names[:i]))
@@ -105,7 +107,7 @@ def read_names(path: PathLike) -> dict[str, str] | list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DataError(f"{path}: not text in UTF-8, as names of features are.") from None
+        raise DataError(f"{path}: the file with the names of features is not UTF-8 text.") from None
     if text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(text)
@@ -197,7 +199,9 @@ def read_templates(path: PathLike) -> object:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{os.fspath(path)}: templates are queries in JSON, and this is no JSON ({error}).") from None
+        raise DataError(
+            f"{os.fspath(path)}: templates are queries in JSON, but the file is not JSON ({error})."
+        ) from None
 
 
 def _checked(feature: object) -> dict[str, Any]:

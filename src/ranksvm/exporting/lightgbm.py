@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ranksvm.exporting.features import duplicates_refused
+from ranksvm.exporting.features import refuse_duplicates
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import LOWEST
 from ranksvm.exporting.text import exact, self_test_text
@@ -165,7 +165,7 @@ def _threshold(cut: float) -> float:
 def _names(request: Request) -> list[str]:
     """The names as LightGBM writes them."""
     names = [_NOT_IN_NAMES.sub("_", name) for name in request.names]
-    duplicates_refused(names)
+    refuse_duplicates(names)
     return names
 
 

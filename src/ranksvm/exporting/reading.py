@@ -115,7 +115,7 @@ def for_larger_label(path: str, coef: np.ndarray, settings: dict[str, list[str]]
 
 
 def support_vectors(path: str, lines: list[str], first: int) -> list[tuple[float, list[tuple[int, float]]]]:
-    """Coefficient and entries of each support vector; remarks after ``#`` are ignored.
+    """Coefficient and entries of each support vector; comments after ``#`` are ignored.
 
     Parameters
     ----------

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,13 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.atomic_files import atomic_write
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.special_files import is_special
 from ranksvm._util.types import Features, PathLike
 from ranksvm.data import Queries
 from ranksvm.exceptions import DataError, OptionError
 from ranksvm.exporting.scoring import Additive, Linear, QueryScaling, Scaling, Scoring
 from ranksvm.exporting.tables import Axis
 
-__all__ = ["Export", "Request", "SelfTest", "Target", "feature_ranges", "name_of", "self_test"]
+__all__ = ["Export", "Request", "SelfTest", "Target", "feature_ranges", "self_test"]
 
 N_DOCUMENTS = 3
 # Maximum number of features of an invented document, so that people can read it.
@@ -373,14 +371,6 @@ class Export:
         """
         with atomic_write(path) as file:
             file.write(self.content)
-
-
-def name_of(path: PathLike | None, given: str | None) -> str:
-    """Name of a model: the given one, or the stem of its file."""
-    if given is not None:
-        return given
-    stem = "" if path is None or is_special(path) else Path(path).name.split(".", 1)[0]
-    return stem or "ranksvm"
 
 
 def _features(number: int) -> str:

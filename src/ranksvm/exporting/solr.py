@@ -46,7 +46,7 @@ def _linear_model(request: Request) -> bytes:
         **_head(request, "LinearModel"),
         "features": [{"name": feature.name} | _norm(feature) for feature in features],
         "params": {"weights": {feature.name: feature.weight for feature in features}},
-        "ranksvm": _remarks(request, scale_of_scores(request, features), lucene_test(request, features)),
+        "ranksvm": _about(request, scale_of_scores(request, features), lucene_test(request, features)),
     }
     return json_bytes(document)
 
@@ -57,7 +57,7 @@ def _trees_model(request: Request) -> bytes:
         **_head(request, "MultipleAdditiveTreesModel"),
         "features": [{"name": request.names[column]} for column in request.used_columns()],
         "params": {"trees": [{"weight": "1", "root": _node(tree, request.names)} for tree in trees]},
-        "ranksvm": _remarks(request, score_of_trees(request, offset), expected_of(request, offset)),
+        "ranksvm": _about(request, score_of_trees(request, offset), expected_of(request, offset)),
     }
     _note_missing(request)
     content = json_bytes(document, indent=None)
@@ -83,7 +83,7 @@ def _head(request: Request, model: str) -> dict[str, Any]:
     return {"class": f"org.apache.solr.ltr.model.{model}", "name": request.name, "store": request.store}
 
 
-def _remarks(request: Request, score: str, test: list[dict[str, Any]]) -> dict[str, Any]:
+def _about(request: Request, score: str, test: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "install": "curl -X PUT http://localhost:8983/solr/COLLECTION/schema/model-store "
         f"-H 'Content-Type: application/json' --data-binary @{shell_word(request.file)}",

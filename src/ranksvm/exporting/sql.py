@@ -47,7 +47,7 @@ def write(request: Request) -> bytes:
         f'-- {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
         f"-- Install: psql DATABASE -1 -f {request.file}    sqlite3 DATABASE < {request.file}    duckdb DATABASE < "
         f"{request.file}",
-        _null_remark(request),
+        _null_comment(request),
         *(
             ["-- Features are scaled by query: filter the rows of the view, not the rows of the table."]
             if by_query
@@ -86,7 +86,7 @@ def _select(request: Request, columns: list[int], table: str, what: str) -> str:
     return f'SELECT {what},{_sum(_additive_terms(request))} AS "score" FROM {inner}'
 
 
-def _null_remark(request: Request) -> str:
+def _null_comment(request: Request) -> str:
     if request.query_scaling is not None:
         return "-- A feature that is NULL counts as 0 after scaling: COALESCE it in the table if that is wrong."
     if request.additive is not None and request.additive.missing.any():

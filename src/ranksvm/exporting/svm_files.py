@@ -1,6 +1,6 @@
 """Model files of SVM-rank (SVM-light), LIBLINEAR and LIBSVM, written and read.
 
-A file of SVM-light has eleven lines of settings, each with a remark after ``#``, and a line for every support vector:
+A file of SVM-light has eleven lines of settings, each with a comment after ``#``, and a line for every support vector:
 ``alpha*y`` and its features. A linear model has one support vector, its weights. LIBSVM writes the same sum of kernel
 functions, and LIBLINEAR the weights of a linear model.
 """
@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from ranksvm.exceptions import ModelFileError
+from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.exporting.reading import (
     LinearFile,
     broken,
@@ -20,8 +20,8 @@ from ranksvm.exporting.reading import (
     support_vectors,
 )
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.scoring import Linear
-from ranksvm.exporting.text import SCALE_THE_FILES, exact, plain_vectors, rbf_or_poly, self_test_text, sparse_row
+from ranksvm.exporting.scoring import KernelSum, Linear
+from ranksvm.exporting.text import exact, self_test_text, sparse_row
 
 __all__ = [
     "LIBLINEAR",
@@ -42,6 +42,33 @@ _SETTINGS = (
     *("number of support vectors plus 1", "threshold b, each following line is a SV (starting with alpha*y)"),
 )
 _VERSION = re.compile(r"SVM-light Version V\S+", re.ASCII)
+# Why these formats have no per-query scaler.
+_SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
+
+
+def _plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray]]:
+    """Coefficients and documents of a kernel model; OptionError if it has a scaler or random Fourier features."""
+    function = request.scoring.function
+    if isinstance(function, KernelSum):
+        if request.scaling is not None:
+            raise OptionError(
+                f"{target} files hold no scaler, and the scaler of a kernel model cannot be folded into it: scale the "
+                "data files, or export to onnx."
+            )
+        return list(zip(function.coef.tolist(), function.vectors, strict=True))
+    assert not isinstance(function, Linear)
+    raise OptionError(f"{target} files hold no random Fourier features: export to onnx.")
+
+
+def _rbf_or_poly(function: object, program: str) -> tuple[str, dict[str, float]]:
+    """Name and parameters of the kernel; OptionError if SVM-light and LIBSVM do not have it."""
+    assert isinstance(function, KernelSum)
+    given, name = function.kernel.parameters, function.kernel.name
+    if name not in ("rbf", "poly"):
+        raise OptionError(f"{program} has no kernel {name!r}, only linear, poly and rbf: export to onnx.")
+    if name == "poly" and given["degree"] != int(given["degree"]):
+        raise OptionError(f"the degree of a polynomial kernel of {program} is a whole number.")
+    return name, given
 
 
 def write_svm_light(request: Request) -> bytes:
@@ -64,14 +91,14 @@ def write_svm_light(request: Request) -> bytes:
         weights, intercept = request.folded()
         threshold, vectors = -intercept, [(1.0, weights)]
     else:
-        vectors = plain_vectors(request, "svm-rank")
+        vectors = _plain_vectors(request, "svm-rank")
         kind, parameters = _kernel_of_svm_light(function)
     settings = [kind, *map(_setting, parameters), "empty", request.scoring.n_features, 1, len(vectors) + 1]
     lines = ["SVM-light Version V6.20"]
     lines += [f"{value} # {name}" for value, name in zip(settings, _SETTINGS[:-1], strict=True)]
     lines.append(f"{exact(threshold)} # {_SETTINGS[-1]}")
     lines += [f"{exact(alpha)} {sparse_row(vector)} #" for alpha, vector in vectors]
-    # what follows the # of a support vector is a remark
+    # what follows the # of a support vector is a comment
     lines[-1] += (
         f" written by ranksvm; install: svm_rank_classify test.txt {request.file} scores.txt; "
         f"self-test: {self_test_text(request)}"
@@ -125,7 +152,7 @@ def is_svm_light(text: str) -> bool:
 
 def _kernel_of_svm_light(function: object) -> tuple[int, tuple[float, ...]]:
     """Kernel type and the parameters -d, -g, -s and -r."""
-    name, given = rbf_or_poly(function, "SVM-light")
+    name, given = _rbf_or_poly(function, "SVM-light")
     if name == "rbf":
         return 2, (3, given["gamma"], 1.0, 1.0)
     return 1, (int(given["degree"]), 1.0, given["gamma"], given["coef0"])
@@ -139,7 +166,7 @@ SVM_RANK = Target(
     "svm-rank",
     ".model",
     write_svm_light,
-    no_query_scaler=SCALE_THE_FILES,
+    no_query_scaler=_SCALE_THE_FILES,
     additive=False,
     kernels=True,
 )
@@ -200,7 +227,7 @@ def read_liblinear(path: str, text: str, n_features: int | None = None) -> Linea
     settings, first = settings_until(path, lines, "w")
     announced = number(path, 1, " ".join(settings.get("nr_feature", ["?"])))
     if announced % 1:
-        raise ModelFileError(f"{path}: nr_feature is {announced}, which is no whole number.")
+        raise ModelFileError(f"{path}: nr_feature is {announced}, which is not a whole number.")
     found = int(announced)
     biased = number(path, 1, " ".join(settings.get("bias", ["-1"]))) >= 0
     weights = []
@@ -228,7 +255,7 @@ LIBLINEAR = Target(
     "liblinear",
     ".model",
     write_liblinear,
-    no_query_scaler=SCALE_THE_FILES,
+    no_query_scaler=_SCALE_THE_FILES,
     additive=False,
 )
 
@@ -251,7 +278,7 @@ def write_libsvm(request: Request) -> bytes:
         weights, intercept = request.folded()
         rho, vectors, kernel = -intercept, [(1.0, weights)], ["kernel_type linear"]
     else:
-        vectors = plain_vectors(request, "libsvm")
+        vectors = _plain_vectors(request, "libsvm")
         kernel = _kernel_of_libsvm(function)
     lines = ["svm_type epsilon_svr", *kernel, "nr_class 2", f"total_sv {len(vectors)}", f"rho {exact(rho)}", "SV"]
     lines += [f"{exact(alpha)} {sparse_row(vector)} " for alpha, vector in vectors]
@@ -304,7 +331,7 @@ def is_libsvm(text: str) -> bool:
 
 
 def _kernel_of_libsvm(function: object) -> list[str]:
-    name, given = rbf_or_poly(function, "LIBSVM")
+    name, given = _rbf_or_poly(function, "LIBSVM")
     if name == "rbf":
         return ["kernel_type rbf", f"gamma {exact(given['gamma'])}"]
     parameters = f"gamma {exact(given['gamma'])}", f"coef0 {exact(given['coef0'])}"
@@ -315,7 +342,7 @@ LIBSVM = Target(
     "libsvm",
     ".model",
     write_libsvm,
-    no_query_scaler=SCALE_THE_FILES,
+    no_query_scaler=_SCALE_THE_FILES,
     additive=False,
     kernels=True,
 )

@@ -1,4 +1,4 @@
-"""How exported files write numbers, names, remarks and vectors."""
+"""How exported files write numbers, names, commands, vectors and self-tests."""
 
 import json
 import re
@@ -10,19 +10,15 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request
-from ranksvm.exporting.scoring import KernelSum, Linear
 
 __all__ = [
     "IDENTIFIER",
     "NO_RETRIEVERS",
-    "SCALE_THE_FILES",
+    "check_identifier",
     "curl_line",
     "exact",
     "float32_number",
-    "identifier_checked",
     "json_bytes",
-    "plain_vectors",
-    "rbf_or_poly",
     "self_test_text",
     "shell_word",
     "sparse_row",
@@ -32,8 +28,6 @@ __all__ = [
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Why the formats with both scalers by query have no RetrieverScaler.
 NO_RETRIEVERS = "its scalers by query are QueryMinMaxScaler and QueryStandardScaler"
-# Why the formats of sparse vectors (SVM-light, LIBLINEAR, LIBSVM) have no per-query scaler.
-SCALE_THE_FILES = "its programs score one document at a time: scale the data files"
 
 
 def exact(value: float) -> str:
@@ -70,7 +64,7 @@ def url_word(text: str) -> str:
     return quote(text, safe="")
 
 
-def identifier_checked(name: str, language: str, reserved: Sequence[str] = ()) -> None:
+def check_identifier(name: str, language: str, reserved: Sequence[str] = ()) -> None:
     """Raise OptionError if a model's name cannot name a function or class."""
     if IDENTIFIER.fullmatch(name) is None or name in reserved:
         raise OptionError(
@@ -88,28 +82,3 @@ def self_test_text(request: Request) -> str:
     """Three documents and their scores, in one line."""
     pairs = zip(request.test.X, request.test.scores, strict=True)
     return "; ".join(f"{sparse_row(x) or 'all 0'} -> {exact(score)}" for x, score in pairs)
-
-
-def plain_vectors(request: Request, target: str) -> list[tuple[float, np.ndarray]]:
-    """Coefficients and documents of a kernel model; OptionError if it has a scaler or random Fourier features."""
-    function = request.scoring.function
-    if isinstance(function, KernelSum):
-        if request.scaling is not None:
-            raise OptionError(
-                f"{target} files hold no scaler, and the scaler of a kernel model cannot be folded into it: scale the "
-                "data files, or export to onnx."
-            )
-        return list(zip(function.coef.tolist(), function.vectors, strict=True))
-    assert not isinstance(function, Linear)
-    raise OptionError(f"{target} files hold no random Fourier features: export to onnx.")
-
-
-def rbf_or_poly(function: object, program: str) -> tuple[str, dict[str, float]]:
-    """Name and parameters of the kernel; OptionError if SVM-light and LIBSVM do not have it."""
-    assert isinstance(function, KernelSum)
-    given, name = function.kernel.parameters, function.kernel.name
-    if name not in ("rbf", "poly"):
-        raise OptionError(f"{program} has no kernel {name!r}, only linear, poly and rbf: export to onnx.")
-    if name == "poly" and given["degree"] != int(given["degree"]):
-        raise OptionError(f"the degree of a polynomial kernel of {program} is a whole number.")
-    return name, given

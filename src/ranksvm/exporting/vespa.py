@@ -11,7 +11,7 @@ import numpy as np
 
 from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
-from ranksvm.exporting.text import IDENTIFIER, exact, identifier_checked
+from ranksvm.exporting.text import IDENTIFIER, check_identifier, exact
 from ranksvm.exporting.trees import Leaf, Tree, tree_of
 
 __all__ = ["VESPA", "VESPA_HYBRID"]
@@ -222,7 +222,7 @@ VESPA = Target(
     query_methods=frozenset({"min_max"}),
     no_query_scaler="Vespa normalizes hits by smallest and largest value only (normalize_linear): use query-minmax",
     store="SCHEMA",
-    check_name=lambda name: identifier_checked(name, "Vespa"),
+    check_name=lambda name: check_identifier(name, "Vespa"),
 )
 VESPA_HYBRID = Target(
     "vespa-hybrid",
@@ -232,5 +232,5 @@ VESPA_HYBRID = Target(
     no_query_scaler="its first phase scores one document at a time",
     additive=False,
     store="SCHEMA",
-    check_name=lambda name: identifier_checked(name, "Vespa"),
+    check_name=lambda name: check_identifier(name, "Vespa"),
 )

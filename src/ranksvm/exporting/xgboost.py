@@ -160,7 +160,7 @@ def read_xgboost(path: str, text: str, n_features: int | None = None) -> LinearF
         names = [str(each) for each in learner.get("feature_names", ())]
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
         raise ModelFileError(
-            f"{path}: it is damaged, or no model of XGBoost ({type(error).__name__}: {error})."
+            f"{path}: it is damaged, or not a model of XGBoost ({type(error).__name__}: {error})."
         ) from None
     if name != "gblinear":
         raise ModelFileError(f"{path}: its booster is {name}, which is not linear: only gblinear is.")
