@@ -5,7 +5,14 @@ import numpy as np
 from _clicks_world import World
 from ranksvm import RankingData
 from ranksvm.clicks import PositionBias, attractiveness
-from ranksvm.clicks.propensities import FEW_CLICKS, ClickCounts, comparable, connected, fitted, harvested
+from ranksvm.clicks.propensities import (
+    FEW_CLICKS,
+    ClickCounts,
+    comparable_clicks,
+    connected_ranks,
+    fit_propensities,
+    harvest,
+)
 
 __all__ = ["Clicks", "Lists"]
 
@@ -113,11 +120,11 @@ class Clicks:
         query = lists.data.queries.numbers()
         columns = (column[seen] for column in (query[row], row, rank, np.zeros_like(row), shown, clicks))
         counts = ClickCounts(*columns, lists.n_ranks, int(self._shown.sum()), frozenset("abc"), False)
-        wins = harvested(counts).sum(axis=0)
-        precise = connected(wins) & (comparable(wins) >= FEW_CLICKS)
+        wins = harvest(counts).sum(axis=0)
+        precise = connected_ranks(wins) & (comparable_clicks(wins) >= FEW_CLICKS)
         n_known = lists.n_ranks if precise.all() else int(precise.argmin())
         out = np.full(lists.n_ranks, np.nan)
-        found = fitted(wins[:n_known, :n_known])
+        found = fit_propensities(wins[:n_known, :n_known])
         out[:n_known] = found / found.max()
         return out
 

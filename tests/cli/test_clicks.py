@@ -154,7 +154,7 @@ def test_wrong_usage(ranksvm, folder, files, model, tmp_path):
 def test_bad_files(ranksvm, folder, files, model, tmp_path):
     (tmp_path / "other.json").write_text(json.dumps({"propensity": [1.0]}))
     arguments = ["evaluate", folder / "train.txt", "-m", model, "--clicks", files / "log.parquet", "--bias"]
-    assert "is not a file of PositionBias.save" in ranksvm(*arguments, tmp_path / "other.json", code=1).stderr
+    assert "was not written by PositionBias.save" in ranksvm(*arguments, tmp_path / "other.json", code=1).stderr
     one = ClickLog([1, 1], [0, 1], [1, 2], [0, 1], ranker=["a", "a"])
     one.save(tmp_path / "one.parquet")
     assert "all lists come from one ranker" in ranksvm("bias", tmp_path / "one.parquet", code=1).stderr

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from ranksvm import RankingData, make_ranking
 from ranksvm.clicks import ClickLog, PositionBias, position_bias, simulate_clicks
-from ranksvm.clicks.propensities import ClickCounts, against, fitted, fitted_power
+from ranksvm.clicks.propensities import ClickCounts, fit_power, fit_propensities, harvest_by_stratum
 from ranksvm.exceptions import DataError, OptionError
 
 RANKS = np.arange(1, 7)
@@ -44,7 +44,7 @@ def slow_pairs(log, n_ranks):
 
 
 def test_the_table_of_pairs_against_loops(rankers):
-    from ranksvm.clicks.propensities import harvested
+    from ranksvm.clicks.propensities import harvest
 
     data = make_ranking(n_queries=5, n_docs=6, n_features=4, random_state=3)
     log = simulate_clicks(data, {"a": data.X[:, 0], "b": data.X[:, 1]}, 150, n_ranks=5, random_state=0)
@@ -53,7 +53,7 @@ def test_the_table_of_pairs_against_loops(rankers):
         (q, d, k + 1): (n, c)
         for q, d, k, n, c in zip(counts.query, counts.document, counts.rank, counts.shown, counts.clicks, strict=True)
     } == slow_counts(log)
-    np.testing.assert_allclose(harvested(counts).sum(axis=0), slow_pairs(log, 5), rtol=1e-12)
+    np.testing.assert_allclose(harvest(counts).sum(axis=0), slow_pairs(log, 5), rtol=1e-12)
 
 
 @settings(max_examples=25)
@@ -63,7 +63,7 @@ def test_exact_expectations_give_exact_propensities(n_ranks, seed):
     p = np.concatenate(([1.0], rng.uniform(0.05, 1.0, n_ranks - 1)))
     shown = rng.integers(1, 50, (6, n_ranks)).astype(float)
     clicks = shown * rng.uniform(0.05, 1.0, (6, 1)) * p
-    np.testing.assert_allclose(fitted(against(shown, clicks)), p, rtol=1e-8)
+    np.testing.assert_allclose(fit_propensities(harvest_by_stratum(shown, clicks)), p, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_saving(data, rankers, tmp_path):
     assert np.isnan(PositionBias.load(tmp_path / "gap.json").propensity[1])
     for text in ("[1]", "{}", '{"ranksvm": "settings"}', "no JSON", '{"ranksvm": "position bias", "version": 9}'):
         (tmp_path / "other.json").write_text(text)
-        with pytest.raises(DataError, match=r"is not a file of PositionBias\.save"):
+        with pytest.raises(DataError, match=r"was not written by PositionBias\.save"):
             PositionBias.load(tmp_path / "other.json")
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(DataError, match="it has another format"):
@@ -281,14 +281,14 @@ def test_a_power_curve_is_the_most_likely_one(eta):
     k = np.arange(1.0, 9.0)
     exact = wins_of(k**-eta, 0.4)
     noisy = np.random.default_rng(0).poisson(exact).astype(float)
-    assert fitted_power(exact[None]) == pytest.approx([eta], abs=1e-9)
+    assert fit_power(exact[None]) == pytest.approx([eta], abs=1e-9)
 
     def loss(eta):
         log_p = -eta * np.log(k)
         return (noisy * np.logaddexp(0.0, log_p[None, :] - log_p[:, None])).sum()
 
     expected = minimize_scalar(loss, bracket=(0.0, 2.0), tol=1e-10).x
-    assert fitted_power(np.stack([noisy, exact])) == pytest.approx([expected, eta], abs=1e-6)
+    assert fit_power(np.stack([noisy, exact])) == pytest.approx([expected, eta], abs=1e-6)
 
 
 @pytest.mark.parametrize(("method", "swap"), [("harvest", "none"), ("swap", "adjacent")])

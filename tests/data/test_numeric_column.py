@@ -41,7 +41,7 @@ MISSING = {
 @pytest.mark.parametrize("finite", [True, False])
 def test_missing_values_are_named(values, finite):
     with pytest.raises(DataError, match=r"y is .* in row 1 \(from 0\), [12] of [23] rows ha(s|ve) no value: drop them"):
-        numeric_column("y", values, finite=finite, cure="drop them")
+        numeric_column("y", values, finite=finite, advice="drop them")
 
 
 @pytest.mark.parametrize(

@@ -307,14 +307,14 @@ def test_a_metric_of_labels_is_that_of_the_sets_with_labels():
     }
 
 
-def test_two_arrays_without_preferences_are_refused_with_the_cure():
+def test_two_arrays_without_preferences_are_refused_with_advice():
     data = made()
     for model in (RankSVM(), RankSVMCV(), KernelRankSVM(), FactorizedRankSVM()):
         with pytest.raises(DataError, match=r"got shape \(120, 6\).*fit\(Preferences\(chosen, rejected\)\)"):
             model.fit(data.chosen, data.rejected)
 
 
-def test_pairs_as_two_arrays_are_refused_with_the_cure():
+def test_pairs_as_two_arrays_are_refused_with_advice():
     data = made()
     with pytest.raises(DataError, match=r"shape \(2, 10\).*np.column_stack\(pairs\)"):
         RankSVM().fit(data.chosen, pairs=(np.arange(10), np.arange(10, 20)))

@@ -42,7 +42,7 @@ __all__ = [
     "quiet_overflow",
 ]
 
-_CURE_OF_OVERFLOW = "features, weights of pairs or C are too large. Scale them down."
+_ADVICE_ON_OVERFLOW = "features, weights of pairs or C are too large. Scale them down."
 
 
 def is_integer(value: object, least: int | None = None) -> TypeGuard[int]:
@@ -240,9 +240,9 @@ def overflow_refused() -> Iterator[None]:
         try:
             yield
         except (OverflowError, np.linalg.LinAlgError) as error:
-            raise DataError(f"The fit overflows float64 ({error}): {_CURE_OF_OVERFLOW}") from error
+            raise DataError(f"The fit overflows float64 ({error}): {_ADVICE_ON_OVERFLOW}") from error
 
 
 def overflow_of_certificate(value: float, gap: float) -> DataError:
     """The error to raise for an objective or a duality gap that is not finite."""
-    return DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_CURE_OF_OVERFLOW}")
+    return DataError(f"The objective and its duality gap overflow float64 ({value:g}, {gap:g}): {_ADVICE_ON_OVERFLOW}")

@@ -69,7 +69,7 @@ def coded(name: str, values: Ids) -> Coded:
 
 
 class Encoder:
-    """Encodes the ids in all blocks of a file by the same codes: an id from an earlier block keeps its code."""
+    """Encodes ids of several blocks of a file: an id has the same code in all blocks."""
 
     def __init__(self) -> None:
         self._number: dict[Any, int] = {}
@@ -177,7 +177,7 @@ def _refuse_equal_texts(ids: np.ndarray, texts: list[str], common: set[str], fou
     for value, text in zip(ids.tolist(), texts, strict=True):
         if text in common and seen.setdefault(text, value) is not value:
             raise DataError(
-                f"{found} {seen[text]!r} and {value!r}, but the ids of the {other} are text, with which both agree: "
+                f"{found} {seen[text]!r} and {value!r}, but the ids of the {other} are text, which matches both: "
                 "give all ids as text, or all as numbers."
             )
 

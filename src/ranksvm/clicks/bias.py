@@ -307,7 +307,7 @@ class PositionBias(Tabular):
         except DataError as error:
             raise DataError(f"{name}: {error}") from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise DataError(f"{name} is not a file of PositionBias.save: {error}") from None
+            raise DataError(f"{name} was not written by PositionBias.save: {error}") from None
 
     def plot(self, ax: "Axes | None" = None) -> "PropensityDisplay":
         """Draw the propensities with their intervals.

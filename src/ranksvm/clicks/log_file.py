@@ -306,12 +306,12 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
         column, _, kind, value = refused.groups()
         place = f" after row {n_rows - 1:,} (from 0)" if n_rows else ""
         name = names[int(column)]
-        cure = f" {_cure_of_text(name)}" if n_rows and name in [found.get(field) for field in _IDS] else ""
-        message = f"column {name!r} of {handle.name} holds {value!r}{place}, which cannot be read as {kind}.{cure}"
+        advice = f" {_advice_on_text_ids(name)}" if n_rows and name in [found.get(field) for field in _IDS] else ""
+        message = f"column {name!r} of {handle.name} holds {value!r}{place}, which cannot be read as {kind}.{advice}"
         raise DataError(message) from error
 
 
-def _cure_of_text(name: str) -> str:
+def _advice_on_text_ids(name: str) -> str:
     # Earlier blocks may have been used already. If their ids were read again as text, 007 would no longer be 7.
     return (
         "The first rows of a CSV file decide on the type of its ids. If they are text, write the log as Parquet, or "

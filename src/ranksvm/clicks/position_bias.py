@@ -13,15 +13,15 @@ from ranksvm.clicks.propensities import (
     FEW_CLICKS,
     MAX_NUMBERS,
     ClickCounts,
-    against,
-    comparable,
-    connected,
-    fitted,
-    fitted_power,
+    comparable_clicks,
+    connected_ranks,
+    expectation_maximization,
+    fit_power,
+    fit_propensities,
     groups_of,
-    harvested,
-    maximized,
-    swapped,
+    harvest,
+    harvest_by_stratum,
+    swap_counts,
 )
 from ranksvm.data.text_categories import refuse_texts
 from ranksvm.datasets.ranking_data import RankingData
@@ -172,17 +172,17 @@ def _estimator(
     """Number of groups of queries, diagnosis of unidentified ranks, and the estimate as a function of group weights."""
     by_document = counts.by_document() if counts.has_base_rank else counts
     if method == "em":
-        return _by_expectation(by_document, log, data)
+        return _em_estimator(by_document, log, data)
     if trust:
-        return _by_moments(by_document)
+        return _trust_estimator(by_document)
     if method == "swap":
-        shown, clicks = swapped(counts)
+        shown, clicks = swap_counts(counts)
         flat = [table.reshape(len(table), -1) for table in (shown, clicks)]
 
         def table_of(weights: np.ndarray) -> np.ndarray:
-            return against(*((weights @ table).reshape(-1, *shown.shape[1:]) for table in flat))
+            return harvest_by_stratum(*((weights @ table).reshape(-1, *shown.shape[1:]) for table in flat))
     else:
-        shown = harvested(by_document)
+        shown = harvest(by_document)
 
         def table_of(weights: np.ndarray) -> np.ndarray:
             return (weights @ shown.reshape(len(shown), -1)).reshape(-1, *shown.shape[1:])
@@ -190,16 +190,16 @@ def _estimator(
     wins = table_of(np.ones((1, len(shown))))[0]
     if curve == "power":
         return len(shown), _check_power(wins), lambda weights: (_power_curve(table_of(weights)), None)
-    linked = connected(wins)
+    linked = connected_ranks(wins)
     if counts.n_ranks > 1 and linked.sum() < 2:
         raise DataError(
             "no rank can be compared with rank 1: no document was clicked on at rank 1 and at another rank. More "
             "rankers, randomized ranks (simulate_clicks(swap=...)) or more traffic would identify propensities."
         )
     diagnosis = [] if linked.all() else [_unlinked(linked)]
-    few = linked & (comparable(wins) < FEW_CLICKS)
+    few = linked & (comparable_clicks(wins) < FEW_CLICKS)
     if few.any():
-        times = np.ceil(FEW_CLICKS / comparable(wins)[few].min())
+        times = np.ceil(FEW_CLICKS / comparable_clicks(wins)[few].min())
         diagnosis.append(
             f"{_ranks(few)} {'rests' if few.sum() == 1 else 'rest'} on fewer than {FEW_CLICKS} comparable clicks each: "
             "propensities there are rough, and clicks may get far too much weight. A log about "
@@ -209,7 +209,7 @@ def _estimator(
     def estimate(weights: np.ndarray) -> tuple[np.ndarray, None]:
         table = table_of(weights)[:, linked][:, :, linked]
         out = np.full((len(weights), counts.n_ranks), np.nan)
-        out[:, linked] = fitted(table)
+        out[:, linked] = fit_propensities(table)
         return out, None
 
     return len(shown), diagnosis, estimate
@@ -217,7 +217,7 @@ def _estimator(
 
 def _check_power(wins: np.ndarray) -> list[str]:
     """Diagnosis of the limits of a power curve; DataError if there are no data to fit it to."""
-    clicks = float(comparable(wins).sum())
+    clicks = float(comparable_clicks(wins).sum())
     if not clicks:
         raise DataError(
             "no document was shown at two ranks and clicked on: a power curve cannot be fitted. More rankers, ranks "
@@ -229,10 +229,10 @@ def _check_power(wins: np.ndarray) -> list[str]:
 
 
 def _power_curve(wins: np.ndarray) -> np.ndarray:
-    return np.arange(1.0, wins.shape[-1] + 1.0) ** -fitted_power(wins)[..., np.newaxis]
+    return np.arange(1.0, wins.shape[-1] + 1.0) ** -fit_power(wins)[..., np.newaxis]
 
 
-def _by_moments(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
+def _trust_estimator(counts: ClickCounts) -> tuple[int, list[str], Estimate]:
     """As `_estimator`, with trust bias: click rates at a rank are an affine function of click rates at rank 1."""
     sums = _trust_moments(counts)
 
@@ -289,12 +289,13 @@ def _trust_bias(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return slope, offset
 
 
-def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> tuple[int, list[str], Estimate]:
+def _em_estimator(counts: ClickCounts, log: Log, data: RankingData | None) -> tuple[int, list[str], Estimate]:
+    """As `_estimator`, by expectation maximization."""
     item = counts.item
     diagnosis = []
     X = None
     if data is None:
-        linked = connected(harvested(counts).sum(axis=0))
+        linked = connected_ranks(harvest(counts).sum(axis=0))
         if linked.sum() < 2:
             raise DataError(
                 "every document was shown at only one rank, so low relevance and low examination look the same: give "
@@ -304,10 +305,10 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
             diagnosis.append(_unlinked(linked))
     else:
         X = _features(counts, log, data)
-        diagnosis.append("The propensities are as right as the regression of relevance on the features.")
+        diagnosis.append("The propensities are only as accurate as the regression of relevance on the features.")
     queries, group = np.unique(counts.query, return_inverse=True)
     group = group.reshape(-1)
-    first = maximized(item, counts.rank, counts.shown, counts.clicks, counts.n_ranks, X)
+    first = expectation_maximization(item, counts.rank, counts.shown, counts.clicks, counts.n_ranks, X)
     if not first.converged:
         diagnosis.append("The iterations had not converged: the propensities still change in the sixth digit.")
 
@@ -319,7 +320,9 @@ def _by_expectation(counts: ClickCounts, log: Log, data: RankingData | None) -> 
                 continue
             w = weight[group]
             shown, clicks = w * counts.shown, w * counts.clicks
-            again = maximized(item, counts.rank, shown, clicks, counts.n_ranks, X, first.start, max_iter=10, tol=1e-4)
+            again = expectation_maximization(
+                item, counts.rank, shown, clicks, counts.n_ranks, X, first.start, max_iter=10, tol=1e-4
+            )
             found.append(again.propensity)
         out = np.array(found)
         if data is None:

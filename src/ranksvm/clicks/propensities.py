@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClickCounts",
-    "Expectation",
+    "EMResult",
     "FEW_CLICKS",
     "MAX_NUMBERS",
-    "against",
-    "comparable",
-    "connected",
-    "fitted",
-    "fitted_power",
+    "comparable_clicks",
+    "connected_ranks",
+    "expectation_maximization",
+    "fit_power",
+    "fit_propensities",
     "groups_of",
-    "harvested",
-    "maximized",
-    "swapped",
+    "harvest",
+    "harvest_by_stratum",
+    "swap_counts",
 ]
 
 # If a rank has fewer comparable clicks than this, the error of its propensity exceeds about 10 %. (This was measured on
@@ -180,7 +180,7 @@ def groups_of(query: np.ndarray, max_groups: int) -> tuple[np.ndarray, int]:
     return group[number.reshape(-1)], max_groups
 
 
-def harvested(counts: ClickCounts) -> np.ndarray:
+def harvest(counts: ClickCounts) -> np.ndarray:
     """For each pair of ranks, comparable clicks by group of queries, shape (n_groups, n_ranks, n_ranks).
 
     A document that was shown n_k and n_l times at the ranks k and l, and clicked on c_k and c_l times, adds
@@ -204,7 +204,7 @@ def harvested(counts: ClickCounts) -> np.ndarray:
     return found.reshape(n_groups, n_ranks, n_ranks)
 
 
-def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
+def swap_counts(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
     """Impressions and clicks by group of queries, rank before randomization and rank shown."""
     n_base = int(counts.base_rank.max()) + 1
     size = n_base * counts.n_ranks
@@ -215,8 +215,8 @@ def swapped(counts: ClickCounts) -> tuple[np.ndarray, np.ndarray]:
     return shown.reshape(shape), clicks.reshape(shape)
 
 
-def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
-    """As `harvested`, from tables of impressions and clicks; the last axis is the rank, the one before it a stratum.
+def harvest_by_stratum(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
+    """As `harvest`, from tables of impressions and clicks; the last axis is the rank, the one before it a stratum.
 
     Clicks are compared only within a stratum, such as documents with the same rank before randomization.
     """
@@ -230,12 +230,12 @@ def against(shown: np.ndarray, clicks: np.ndarray) -> np.ndarray:
     return found
 
 
-def comparable(wins: np.ndarray) -> np.ndarray:
+def comparable_clicks(wins: np.ndarray) -> np.ndarray:
     """Clicks at each rank that can be compared with clicks at other ranks, and so determine its propensity."""
     return wins.sum(axis=1)
 
 
-def connected(wins: np.ndarray) -> np.ndarray:
+def connected_ranks(wins: np.ndarray) -> np.ndarray:
     """Whether each rank can be compared with rank 1: edges (k, l) with ``wins[k, l] > 0`` form paths there and back."""
     from scipy.sparse.csgraph import connected_components
 
@@ -243,8 +243,8 @@ def connected(wins: np.ndarray) -> np.ndarray:
     return component == component[0]
 
 
-def fitted(wins: np.ndarray) -> np.ndarray:
-    """Maximum-likelihood propensities relative to rank 1, from tables of `harvested`; shape (..., n_ranks).
+def fit_propensities(wins: np.ndarray) -> np.ndarray:
+    """Maximum-likelihood propensities relative to rank 1, from tables of `harvest`; shape (..., n_ranks).
 
     ``sum over k, l of wins[k, l] log(p_k / (p_k + p_l))`` is concave in log p. Newton's method maximizes it, for
     all tables at once.
@@ -267,10 +267,11 @@ def fitted(wins: np.ndarray) -> np.ndarray:
     return np.exp(log_p)
 
 
-def fitted_power(wins: np.ndarray) -> np.ndarray:
-    """Maximum-likelihood exponents eta of ``p_k = k ** -eta``, from tables of `harvested`; shape (...).
+def fit_power(wins: np.ndarray) -> np.ndarray:
+    """Maximum-likelihood exponents eta of ``p_k = k ** -eta``, from tables of `harvest`; shape (...).
 
-    The likelihood of `fitted` as a function of eta is concave. Newton's method maximizes it, for all tables at once.
+    The likelihood of `fit_propensities` as a function of eta is concave. Newton's method maximizes it, for all tables
+    at once.
     """
     log_rank = np.log(np.arange(1.0, wins.shape[-1] + 1.0))
     distance = log_rank[None, :] - log_rank[:, None]  # log p_k - log p_l = eta * distance[k, l]
@@ -288,8 +289,8 @@ def fitted_power(wins: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Expectation:
-    """Result of the expectation maximization of `maximized`.
+class EMResult:
+    """Result of `expectation_maximization`.
 
     Parameters
     ----------
@@ -309,8 +310,8 @@ class Expectation:
     converged: bool
 
 
-class _ExpectationModel:
-    """Clicks, and steps of `maximized`. A state is a vector: log p of ranks, then log r, or the regression weights."""
+class _EMModel:
+    """Clicks, and the steps of EM. A state is a vector: log p of ranks, then log r, or the regression weights."""
 
     def __init__(self, item: np.ndarray, rank: np.ndarray, shown: np.ndarray, clicks: np.ndarray, n_ranks: int):
         self.item, self.rank, self.clicks, self.missed = item, rank, clicks, shown - clicks
@@ -355,7 +356,7 @@ class _ExpectationModel:
         return np.concatenate((log_p, weights))
 
 
-def maximized(
+def expectation_maximization(
     item: np.ndarray,
     rank: np.ndarray,
     shown: np.ndarray,
@@ -365,7 +366,7 @@ def maximized(
     start: np.ndarray | None = None,
     max_iter: int = 300,
     tol: float = 1e-6,
-) -> Expectation:
+) -> EMResult:
     """Expectation maximization (Wang et al., WSDM 2018).
 
     E-step: a document without a click was examined with probability ``p (1 - r) / (1 - p r)``, and is relevant with
@@ -376,7 +377,7 @@ def maximized(
     more than 500 steps and stopped with an error of 10 %. Therefore they are extrapolated by SQUAREM (Varadhan &
     Roland, Scandinavian Journal of Statistics 2008, scheme S3), unless this lowers the likelihood.
     """
-    model = _ExpectationModel(item, rank, shown, clicks, n_ranks)
+    model = _EMModel(item, rank, shown, clicks, n_ranks)
     if X is not None:
         model.features = np.column_stack((np.ones(len(X)), X))
     state = model.start() if start is None else start
@@ -395,7 +396,7 @@ def maximized(
             converged = True
             break
     p, r = model.read(state)
-    return Expectation(p / p[0], np.minimum(r * p[0], 1.0), state, converged)
+    return EMResult(p / p[0], np.minimum(r * p[0], 1.0), state, converged)
 
 
 def _logistic_step(X: np.ndarray, target: np.ndarray, weight: np.ndarray, w: np.ndarray) -> np.ndarray:

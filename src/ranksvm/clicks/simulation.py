@@ -151,7 +151,7 @@ def simulate_clicks(
         who = rng.integers(len(rankers), size=size)
         rows = lists[who, query]
         if swap == "last":
-            rows, base = _explored(rows, full_lists, (who, query), queries.sizes[query], rng)
+            rows, base = _with_random_last(rows, full_lists, (who, query), queries.sizes[query], rng)
         else:
             rows, base = _swapped(rows, swap, rng)
         severity = eta + drift * (start + np.arange(size)) / max(1, n_impressions - 1)
@@ -264,14 +264,14 @@ def _swapped(rows: np.ndarray, swap: str, rng: np.random.Generator) -> tuple[np.
     return np.take_along_axis(rows, place, axis=1), place + 1
 
 
-def _explored(
+def _with_random_last(
     rows: np.ndarray,
     full_lists: np.ndarray,
     which: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lists with a random document at the last rank, and the previous rank of each document, from 1."""
+    """Lists with a random document at the last rank, and the rank of each document in the whole ranking, from 1."""
     n, width = rows.shape
     each, last = np.arange(n), np.minimum((rows >= 0).sum(axis=1), width) - 1
     chosen = rng.integers(last, sizes)

@@ -31,7 +31,7 @@ def checked_event(event: ArrayLike, n_rows: int) -> np.ndarray:
     DataError
         When there is not one value for each row, or a value is neither 0 nor 1.
     """
-    values = numeric_column("event", event, cure="it must be 1 (observed) or 0 (censored) in every row")
+    values = numeric_column("event", event, advice="it must be 1 (observed) or 0 (censored) in every row")
     check_one_per_row("event", values, n_rows)
     other = np.flatnonzero((values != 0.0) & (values != 1.0))
     if len(other):

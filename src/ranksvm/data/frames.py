@@ -76,7 +76,7 @@ _SELECTED = "X[model.feature_names_in_]"
 # Largest number of columns named in an error message.
 _NAMED = 5
 # Parameter -> remedy for a column whose name suggests that it holds the values of the parameter.
-_CURES = {
+_ADVICE = {
     "qid": "name it, qid={!r}; or drop it if the ids are given apart",
     "docid": "drop it",
     "label": "pass it as y and drop it from X",
@@ -261,7 +261,7 @@ def refuse_reserved_columns(names: Iterable[str], y: object = None) -> None:
         column, parameter = reserved
         raise DataError(
             f"X has a column {column!r}, which is named like {CONTENTS[parameter]}, not like a feature: "
-            f"{_CURES[parameter].format(column)}; or rename it if it is a feature."
+            f"{_ADVICE[parameter].format(column)}; or rename it if it is a feature."
         )
     name = getattr(y, "name", None)
     # a number is the position of a column in a DataFrame without names
@@ -441,7 +441,7 @@ def validated(
     try:
         validate_data(estimator, _named(X, frame), reset=reset, skip_check_array=True)
     except ValueError as error:
-        raise _with_cure(error, estimator, frame) from error
+        raise _with_advice(error, estimator, frame) from error
     array = _features(frame)
     if y is _NO_LABELS:
         return check_array(array, estimator=estimator, input_name="X", **checks)
@@ -459,7 +459,7 @@ def _refuse_mixed_names(X: object) -> None:
         )
 
 
-def _with_cure(error: ValueError, estimator: object, frame: "nw.DataFrame") -> ValueError:
+def _with_advice(error: ValueError, estimator: object, frame: "nw.DataFrame") -> ValueError:
     """Scikit-learn's error about feature names, plus the expression that selects the fit's features if X has them."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is None or list(names) == list(frame.columns):
@@ -467,10 +467,10 @@ def _with_cure(error: ValueError, estimator: object, frame: "nw.DataFrame") -> V
     if set(names) <= set(frame.columns):
         selected = "X.select(model.feature_names_in_)" if frame.implementation.is_pyarrow() else _SELECTED
         too = "" if getattr(estimator, "qid_column_", None) is None else ", and keep the column of query ids,"
-        cure = f"X has every feature of the fit: select these{too} with {selected} of the fitted model."
+        advice = f"X has every feature of the fit: select these{too} with {selected} of the fitted model."
     else:
-        cure = "X must have the columns of the fit, which are in feature_names_in_, by the same names."
-    return DataError(f"{str(error).rstrip()}\n{cure}")
+        advice = "X must have the columns of the fit, which are in feature_names_in_, by the same names."
+    return DataError(f"{str(error).rstrip()}\n{advice}")
 
 
 class _Names:

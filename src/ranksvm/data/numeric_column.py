@@ -11,8 +11,8 @@ from ranksvm.exceptions import DataError
 
 __all__ = ["as_array", "checked_weights", "is_missing", "is_plain_vector", "label_column", "numeric_column"]
 
-_LABEL_CURE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
-_WEIGHT_CURE = "weights must be finite and not negative"
+_LABEL_ADVICE = "give every row a label, or drop the rows without one (from X, qid and the weights too)"
+_WEIGHT_ADVICE = "weights must be finite and not negative"
 
 
 def is_missing(value: object) -> bool:
@@ -34,7 +34,7 @@ def is_plain_vector(y: object, X: object) -> bool:
 
 def label_column(y: ArrayLike) -> np.ndarray:
     """Labels as float64: `numeric_column` with advice for labels."""
-    return numeric_column("y", y, cure=_LABEL_CURE)
+    return numeric_column("y", y, advice=_LABEL_ADVICE)
 
 
 def checked_weights(name: str, values: ArrayLike | None, n: int, owner: str) -> np.ndarray:
@@ -42,17 +42,17 @@ def checked_weights(name: str, values: ArrayLike | None, n: int, owner: str) -> 
     if values is None:
         return np.ones(n)
     weights = numeric_column(
-        name, np.full(n, values) if as_array(name, values).ndim == 0 else values, cure=_WEIGHT_CURE
+        name, np.full(n, values) if as_array(name, values).ndim == 0 else values, advice=_WEIGHT_ADVICE
     )
     check_one_per_row(name, weights, n, owner)
     bad = np.flatnonzero(weights < 0)
     if len(bad):
-        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: {_WEIGHT_CURE}.")
+        raise DataError(f"{name} is {weights[bad[0]]} in row {bad[0]}: {_WEIGHT_ADVICE}.")
     return weights
 
 
 def numeric_column(
-    name: str, values: ArrayLike, *, finite: bool = True, cure: str = "it must be a number in every row"
+    name: str, values: ArrayLike, *, finite: bool = True, advice: str = "it must be a number in every row"
 ) -> np.ndarray:
     """Values as float64, validated, in their own shape.
 
@@ -64,7 +64,7 @@ def numeric_column(
         Numbers: an array, a list, a column of a DataFrame library.
     finite : bool, default True
         Whether infinite values are refused; missing ones are refused always.
-    cure : str
+    advice : str
         What to do about missing values, for the message.
 
     Returns
@@ -83,11 +83,11 @@ def numeric_column(
         raise DataError(f"{name} must hold one number for each row, got a {type(values).__name__}.")
     if array.dtype == object:
         missing = np.fromiter(map(is_missing, array.reshape(-1)), dtype=bool, count=array.size).reshape(array.shape)
-        _refuse_missing(name, array, missing, cure)
+        _refuse_missing(name, array, missing, advice)
     numbers = _as_floats(name, array)
     if np.isfinite(numbers).all():
         return numbers
-    _refuse_missing(name, numbers, np.isnan(numbers), cure)
+    _refuse_missing(name, numbers, np.isnan(numbers), advice)
     if finite:
         row, count = _first_row(np.isinf(numbers))
         more = f", and {count} of {len(numbers)} rows are infinite" if count > 1 else ""
@@ -137,11 +137,11 @@ def _unreadable(array: np.ndarray) -> Iterator[tuple[int, str]]:
     yield 0, f"has type {array.dtype}"
 
 
-def _refuse_missing(name: str, array: np.ndarray, missing: np.ndarray, cure: str) -> None:
+def _refuse_missing(name: str, array: np.ndarray, missing: np.ndarray, advice: str) -> None:
     if missing.any():
         row, count = _first_row(missing)
         many = f"{count} of {len(array)} rows {'has' if count == 1 else 'have'} no value"
-        raise DataError(f"{name} is {_value(array, row)} in row {row} (from 0), {many}: {cure}.")
+        raise DataError(f"{name} is {_value(array, row)} in row {row} (from 0), {many}: {advice}.")
 
 
 def _first_row(bad: np.ndarray) -> tuple[int, int]:

@@ -373,8 +373,10 @@ def row_numbers(pairs: ArrayLike, queries: Queries) -> tuple[np.ndarray, np.ndar
     if given.size == 0:
         raise NoComparablePairsError("pairs is empty: there is nothing to learn from.")
     if given.ndim != 2 or given.shape[1] != 2:
-        cure = " Pass np.column_stack(pairs)." if given.ndim == 2 and given.shape[0] == 2 else ""
-        raise DataError(f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.{cure}")
+        advice = " Pass np.column_stack(pairs)." if given.ndim == 2 and given.shape[0] == 2 else ""
+        raise DataError(
+            f"pairs has shape {given.shape}: it must have one row (preferred, other) for each pair.{advice}"
+        )
     if given.dtype == object and all(map(is_integer, given.reshape(-1))):  # from columns of Int64 in pandas
         given = given.astype(np.int64)
     if not np.issubdtype(given.dtype, np.integer):

@@ -202,8 +202,8 @@ class Preferences:
         for name, value in given.items():
             if value is not None:
                 own = {"qid": "prompt", "group": "prompt", "pair_weight": "weight"}.get(name)
-                cure = f"say Preferences(..., {own}=...)" if own else "they are the pairs"
-                raise DataError(f"{name} is given in addition to Preferences: {cure}.")
+                advice = f"say Preferences(..., {own}=...)" if own else "they are the pairs"
+                raise DataError(f"{name} is given in addition to Preferences: {advice}.")
         n_rows = self.blocks[0].shape[0]
         each = np.arange(n_rows) if self._prompt is None else self._prompt
         kept = np.arange(n_rows) if self._kept is None else self._kept

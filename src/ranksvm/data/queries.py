@@ -141,7 +141,7 @@ class Queries:
         DataError
             When a size is not a non-negative integer or the sizes do not add up to ``n_rows``.
         """
-        sizes = numeric_column("group", group, cure="give the number of rows of each query")
+        sizes = numeric_column("group", group, advice="give the number of rows of each query")
         if sizes.ndim != 1 or np.any(sizes != np.floor(sizes)):
             raise DataError("group must be a one-dimensional array of query sizes (whole numbers).")
         if np.any(sizes < 0):
@@ -309,17 +309,19 @@ def check_grouped(
         return
     ids = "one query id per row" + ("" if caller == "evaluate" else ", or the name of a DataFrame's column")
     takes_group = caller in ("fit", "evaluate")
-    cure = (
+    advice = (
         f"Pass qid= ({ids})" + " or group= (sizes of consecutive queries)" * takes_group + ". "
         "If all rows are one query, say so: " + f"group=[{n_rows}], or " * takes_group + f"qid=np.zeros({n_rows})."
     )
     if n_rows > MAX_ROWS_WITHOUT_QID:
         raise DataError(
-            f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {cure} "
+            f"{caller} got {n_rows:,} rows without query ids: as one query, any two of them would be {done}. {advice} "
             "Inside scikit-learn's searches and cross_val_score, sklearn.set_config(enable_metadata_routing=True) "
             "passes qid on; ranksvm.cross_validate needs no routing."
         )
-    message = f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {cure}"
+    message = (
+        f"{caller} got no query ids, so all {n_rows:,} rows are one query, and any two of them are {done}. {advice}"
+    )
     warnings.warn(message, OneQueryWarning, stacklevel=level_of_caller())
 
 

@@ -61,7 +61,7 @@ def as_data_error(X: object = None) -> Iterator[None]:
 
 
 def _place_of_text(X: object) -> str:
-    """The first column of an array that cannot be converted to numbers, and the cure, as the end of a message."""
+    """The first column of an array that cannot be converted to numbers, and the advice, as the end of a message."""
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "OTU":
         return ""
     for column in range(X.shape[1]):

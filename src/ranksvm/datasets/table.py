@@ -310,11 +310,11 @@ def table(name: str, names: list[str], columns: Columns, *, known_features: bool
     features = [column for column in names if column not in (label, qid, docid)]
     if not known_features and (reserved := reserved_column(features)):
         column, parameter = reserved
-        cure = f"name it ({parameter}={column!r}; --{parameter} {column} at the command line)"
+        advice = f"name it ({parameter}={column!r}; --{parameter} {column} at the command line)"
         if parameter == "index":
-            cure = "write the file without it (index=False)"
+            advice = "write the file without it (index=False)"
         raise DataError(
-            f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: {cure}, ignore it "
+            f"column {column!r} of {name} is named like {CONTENTS[parameter]}, not like a feature: {advice}, ignore it "
             "(ignore, --ignore), or rename it if it is a feature."
         )
     known = columns.categorical if isinstance(columns.categorical, Mapping) else {}

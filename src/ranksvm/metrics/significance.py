@@ -463,9 +463,9 @@ def _aligned(evaluations: Sequence[Evaluation], name: str) -> tuple[np.ndarray, 
     """Values of queries that have one in all evaluations, shape (n_systems, n_queries), and the queries' weights."""
     for evaluation in evaluations:
         if not isinstance(evaluation, Evaluation):
-            cure = ": pass its pooled()" if hasattr(evaluation, "pooled") else ""
+            advice = ": pass its pooled()" if hasattr(evaluation, "pooled") else ""
             raise OptionError(
-                f"evaluations are compared, results of metrics.evaluate; got {type(evaluation).__name__}{cure}."
+                f"evaluations are compared, results of metrics.evaluate; got {type(evaluation).__name__}{advice}."
             )
         if name not in evaluation.per_query:
             raise OptionError(f"{name!r} was not evaluated: choose from {', '.join(evaluation.per_query)}.")
