@@ -410,5 +410,5 @@ def test_advice_for_more_iterations_leaves_out_the_scale_of_features():
 def test_advice_at_the_limit_of_precision_leaves_out_the_scale_of_features():
     data = make_ranking(n_queries=20, n_docs=10, n_features=3, random_state=0)
     ranker = AdditiveRankSVM(C=100.0, tol=1e-15)
-    with pytest.warns(ConvergenceWarning, match=r"A larger tol or a smaller C would let it be met\."):
+    with pytest.warns(ConvergenceWarning, match=r"Raise tol or lower C\."):
         ranker.fit(data.X, data.y, qid=data.qid)

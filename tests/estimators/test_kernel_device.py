@@ -162,7 +162,7 @@ def product(X, Z):
         ({"device": "gpu"}, r"^device must be 'cpu', 'cuda', .*, got 'gpu'\.$"),
         (
             {"device": "host", "kernel": product},
-            r"^device='host' cannot evaluate a kernel that is a function of Python: use device='cpu'\.$",
+            r"^device='host' cannot evaluate a kernel that is a Python function: use device='cpu'\.$",
         ),
         (
             {"device": ["host:0", "host:1"]},

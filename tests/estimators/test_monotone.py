@@ -240,7 +240,7 @@ def test_bad_names_are_refused():
 
 def test_the_published_stopping_rule_is_for_free_weights():
     X, y, qid, _ = make_data()
-    with pytest.raises(OptionError, match="stopping='gradient' is the published rule for free weights"):
+    with pytest.raises(OptionError, match="stopping='gradient' is the published rule for weights of any sign"):
         RankSVM(monotone="increasing", solver="tron", stopping="gradient").fit(X, y, qid=qid)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ranksvm import RankSVM
 from ranksvm.solvers import Status, interruptible
-from ranksvm.solvers.monitor import MAX_STILL, Monitor
+from ranksvm.solvers.monitor import MAX_STALLED, Monitor
 from solver_problems import Hinges
 
 
@@ -50,8 +50,11 @@ def test_a_run_that_alternates_between_two_points_ends():
     objective = Hinges([[3.0, 1.0]], 1e3)
     first, second = (objective.evaluate(np.array(w)) for w in ([0.1, 0.0], [0.1, 1e-7]))
     assert second.value < first.value
-    assert records(Monitor(objective, 1e-6, 1000, label=None), first, second, 1000) == (Status.PRECISION, MAX_STILL + 1)
-    assert records(Monitor(objective, 1e-6, 1000, label=None), second, first, 1000) == (Status.PRECISION, MAX_STILL)
+    assert records(Monitor(objective, 1e-6, 1000, label=None), first, second, 1000) == (
+        Status.PRECISION,
+        MAX_STALLED + 1,
+    )
+    assert records(Monitor(objective, 1e-6, 1000, label=None), second, first, 1000) == (Status.PRECISION, MAX_STALLED)
     dual = Monitor(objective, 1e-6, 1000, label=None, descends=False)
     assert records(dual, first, second, 1000) is None
 
@@ -70,7 +73,7 @@ def test_less_smoothing_begins_a_new_count():
     objective = Hinges([[3.0, 1.0]], 1e3)
     first, second = (objective.evaluate(np.array(w)) for w in ([0.1, 0.0], [0.1, 1e-7]))
     monitor = Monitor(objective, 1e-6, 1000, label=None)
-    assert records(monitor, first, second, MAX_STILL) is None
+    assert records(monitor, first, second, MAX_STALLED) is None
     objective.reduce_smoothing = lambda point, tol, by_inverse: (second, 0)
     assert monitor.reduce_smoothing(first) is second
-    assert records(monitor, first, second, MAX_STILL) is None
+    assert records(monitor, first, second, MAX_STALLED) is None

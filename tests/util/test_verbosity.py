@@ -67,7 +67,7 @@ def test_one_fit_shows_the_choice_of_its_device(data, capsys, model):
 
 
 def test_a_configured_log_gets_the_same_and_is_left_as_it_was(data, caplog):
-    loggers = [logging.getLogger(name) for name in ("ranksvm", "ranksvm.solvers", "ranksvm.estimators")]
+    loggers = [logging.getLogger(name) for name in ("ranksvm", "ranksvm.solvers", "ranksvm.fits", "ranksvm.estimators")]
     before = [(each.level, list(each.filters), list(each.handlers)) for each in loggers]
     RankSVMCV(CS, cv=2, verbose=1).fit(data.X, data.y, qid=data.qid)
     assert not any("iteration" in record.getMessage() for record in caplog.records)

@@ -45,8 +45,8 @@ def steps_of(record: logging.LogRecord) -> tuple[int, int] | None:
     return getattr(record, "ranksvm_steps", None)
 
 
-# the loggers that report single steps
-_LOGGERS = ("ranksvm.solvers", "ranksvm.estimators")
+# the loggers of records written with `PASSING`
+_LOGGERS = ("ranksvm.solvers", "ranksvm.fits", "ranksvm.estimators")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from ranksvm.exceptions import DataError, LikelyMistakeWarning
 
 __all__ = ["FileData", "TextFeatures", "in_file", "training_file", "unpacked"]
 
-logger = logging.getLogger("ranksvm.data")
+logger = logging.getLogger("ranksvm.datasets")
 
 # Bytes per row that a fit in memory needs in addition to the features: labels, queries, levels, and the scores for
 # a few weight vectors that the solver compares.

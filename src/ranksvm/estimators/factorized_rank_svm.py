@@ -32,7 +32,7 @@ from ranksvm.solvers.epochs import EpochResult
 
 __all__ = ["FactorizedRankSVM"]
 
-NOTHING_LEARNT = (
+NOTHING_LEARNED = (
     "All factors and weights are 0, a stationary point: the fixed learning_rate was too large, or a warm start "
     "started from zeros."
 )
@@ -313,7 +313,7 @@ class FactorizedRankSVM(LowRankRanker):
             if result.status is EpochStatus.MAX_EPOCHS:
                 warnings.warn(result.status.value, ConvergenceWarning, stacklevel=2)
             if not self.factors_.any():
-                warnings.warn(NOTHING_LEARNT, ConvergenceWarning, stacklevel=2)
+                warnings.warn(NOTHING_LEARNED, ConvergenceWarning, stacklevel=2)
         return self
 
     def _dual(self, data: TrainingSet) -> FactorizedDual:

@@ -289,7 +289,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
             self.solver = "newton"
         return AdditiveObjective(cast(SampledTerm, term), self.terms, 1.0, **self.smoothing)
 
-    def _over(self, terms: AdditiveTerms) -> "AdditiveProblem":
+    def _with_terms(self, terms: AdditiveTerms) -> "AdditiveProblem":
         return AdditiveProblem(self.data, terms, self.options)
 
     def _cell_counts(self) -> np.ndarray:
@@ -329,4 +329,4 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
             derivative = by_row
         single, n_levels = self.terms.with_pairs(()), self.options.interaction_bins
         bounds = interaction_bounds(single, self.data.codes, derivative, n_levels, self.levels.signs, self.n_threads)
-        return self._without_own(bounds)
+        return self._without_existing_pairs(bounds)

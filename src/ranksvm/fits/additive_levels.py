@@ -184,7 +184,7 @@ class AnyAdditiveProblem(Generic[Problem]):
     # ---- implemented by subclasses
 
     def interaction_bounds(self, w: np.ndarray, width: float | None) -> np.ndarray:
-        """Bounds on how far a function of each pair of features could lower the objective; 0 if there is one already.
+        """Bounds on how far a function of each pair of features could lower the objective; 0 for existing pairs.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         """
         raise NotImplementedError
 
-    def _over(self, terms: AdditiveTerms) -> Problem:
+    def _with_terms(self, terms: AdditiveTerms) -> Problem:
         """The problem with other variables."""
         raise NotImplementedError
 
@@ -290,7 +290,7 @@ class AnyAdditiveProblem(Generic[Problem]):
         AnyAdditiveProblem
             The problem.
         """
-        return self._over(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
+        return self._with_terms(self.terms.with_pairs(coarse_pairs(self.terms, pairs, self.options.interaction_bins)))
 
     def padded(self, w: np.ndarray) -> np.ndarray:
         """A starting point: a solution with fewer pairs of features, followed by zeros for the other pairs.
@@ -342,7 +342,7 @@ class AnyAdditiveProblem(Generic[Problem]):
                 )
         return np.array(found, dtype=np.int64).reshape(-1, 2)
 
-    def _without_own(self, bounds: np.ndarray) -> np.ndarray:
+    def _without_existing_pairs(self, bounds: np.ndarray) -> np.ndarray:
         """The bounds, set to 0 for the pairs that the problem already has."""
         n = self.terms.n_features
         for pair in self.terms.pairs:

@@ -66,7 +66,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         assert isinstance(term, PartitionedTerm)
         return PartitionedAdditiveObjective(term, self.terms, 1.0, **self.smoothing)
 
-    def _over(self, terms: AdditiveTerms) -> "PartitionedAdditiveProblem":
+    def _with_terms(self, terms: AdditiveTerms) -> "PartitionedAdditiveProblem":
         return PartitionedAdditiveProblem(self._term_of, self.levels, terms, self.options)
 
     def with_backend(self, backend: Backend) -> "PartitionedAdditiveProblem":
@@ -95,7 +95,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         point = objective.evaluate(np.ascontiguousarray(w))
         sums = objective.C * objective.term.pair_sums(point.at, n_levels)
         objective.release(point)
-        return self._without_own(bounds_of_sums(self.terms, sums, n_levels, self.levels.signs))
+        return self._without_existing_pairs(bounds_of_sums(self.terms, sums, n_levels, self.levels.signs))
 
     def _cell_counts(self) -> np.ndarray:
         counts: np.ndarray = self.objective.term.cell_counts()

@@ -47,7 +47,7 @@ from ranksvm.terms.feature_design import ComputedDesign, feature_design
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
-logger = logging.getLogger("ranksvm.estimators")
+logger = logging.getLogger("ranksvm.fits")
 
 # Number of documents ("landmarks") whose kernel functions precondition the exact solver. Measured on MQ2008 (7,903
 # rows) without landmarks, with 100 and with 300 (Q is the kernel matrix):
@@ -79,8 +79,8 @@ ROUNDING = 0.5
 # Q in float32 is clearly too coarse if, at the first point whose gap is at most EARLY times the objective, the bound on
 # round-off exceeds CLEARLY times the gap to reach: from there to the solution it may still fall by a factor of 5.
 # (MQ2008, hinge, CPU seconds without and with a stop at this point: gamma = 2^-1, C = 32, 14.8 and 11.0; gamma = 2^-5,
-# C = 32, 3.8 and 2.5.) It is not, and the bound is not computed, if the estimated effect of rounding on the objective
-# is at most PERHAPS times the gap to reach: the bound is usually 60 to 2,000 times the estimate.
+# C = 32, 3.8 and 2.5.) If the estimated effect of rounding on the objective is at most PERHAPS times the gap to reach,
+# Q is taken to be fine enough, and the bound, usually 60 to 2,000 times the estimate, is not computed.
 EARLY, CLEARLY, PERHAPS = 0.1, 10.0, 0.002
 
 
@@ -226,16 +226,16 @@ class KernelProblem(RankSVMProblem):
     @cached_property
     def matrix(self) -> KernelMatrix:
         """Q, computed on first use."""
-        how: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "memory": self._matrix_memory,
             "dtype": self.dtype,
             "n_threads": self.n_threads,
             "device": self._device,
         }
         if self.kernel is None:
-            matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **how)
+            matrix: KernelMatrix = precomputed_matrix(self.X, self.rows, **settings)
         else:
-            matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **how)
+            matrix = kernel_matrix(self.kernel, _taken(self.X, self.rows), **settings)
         if self.kernel is None or self.kernel.may_be_indefinite:
             check_definite(matrix, PRECOMPUTED if self.kernel is None else self.kernel.name)
         self._products_before = matrix.n_products
@@ -347,10 +347,10 @@ class KernelProblem(RankSVMProblem):
     @property
     def _matrix_memory(self) -> int:
         """Memory for Q, and for an inverse of the Hessian."""
-        return self._memory - self._bytes_beside - self._landmark_bytes * self._n_landmarks
+        return self._memory - self._other_bytes - self._landmark_bytes * self._n_landmarks
 
     @property
-    def _bytes_beside(self) -> int:
+    def _other_bytes(self) -> int:
         """Memory in addition to Q: a copy of the documents, the documents of the model, and the solver's vectors.
 
         A precomputed kernel has no documents, so there are only the vectors.
@@ -462,8 +462,8 @@ class FeatureProblem(LinearProblem):
         loss, dtype = options.loss, options.kernel_dtype
         if device is None:
             left = max(0, memory_bytes(options.memory_limit) - (0 if X is data.X else stored_bytes(X)))
-            how: dict[str, Any] = {"memory": left, "dtype": np.dtype(dtype), "n_threads": data.n_threads}
-            design = feature_design(X, features, **how, hessian=options.solver in ("auto", "newton"))
+            settings: dict[str, Any] = {"memory": left, "dtype": np.dtype(dtype), "n_threads": data.n_threads}
+            design = feature_design(X, features, **settings, hessian=options.solver in ("auto", "newton"))
             if options.solver == "direct" and isinstance(design, ComputedDesign):
                 raise OptionError(
                     "solver='direct' needs the features of all documents in memory: raise memory_limit, or use "
@@ -541,7 +541,7 @@ class NystroemProblem(FeatureProblem):
         """
         known = function.frequencies if isinstance(function, Fourier) else function.support_vectors
         if known is None or known.shape[1] != self.vectors.shape[1]:
-            raise DataError("warm_start: the last fit had another number of features than X, or no documents.")
+            raise DataError("warm_start: the last fit had another number of features than X, or a precomputed kernel.")
         return None if self.solver == "dual" else self.features.gathered(scores(self.vectors))
 
     def _function(self, coef: np.ndarray) -> KernelTerms:

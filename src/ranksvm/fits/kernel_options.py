@@ -246,4 +246,4 @@ class _Features(NamedTuple):
 
 def _unable(kernel: KernelLike) -> str | None:
     """The reason why a GPU cannot do the work, as the end of a sentence; None if it can."""
-    return "cannot evaluate a kernel that is a function of Python" if callable(kernel) else None
+    return "cannot evaluate a kernel that is a Python function" if callable(kernel) else None

@@ -52,10 +52,11 @@ logger = logging.getLogger("ranksvm.fits")
 
 # Epochs of the dual after which "auto" switches to TRON. Synthetic text takes 100 epochs, WikiQA at most 300.
 DUAL_EPOCHS = 650
-# The most epochs, in about 600 iterations: after max_iter (1,000) iterations, no other solver takes over. This is the
-# limit for the hinge and weights of given signs, for which TRON is much slower. (In 3 of 96 random problems of at most
-# 250 rows, "auto" switched from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching
-# tol, and the dual alone up to 3,700 epochs and 0.3 s.)
+# Upper limit of the epochs after which another solver takes over. They take about 600 iterations, so that the other
+# solver has iterations left before max_iter (1,000). With the hinge and weights of given signs, for which TRON is much
+# slower, this is the limit itself. (In 3 of 96 random problems of at most 250 rows, "auto" switched from the dual after
+# 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching tol, and the dual alone up to 3,700 epochs and
+# 0.3 s.)
 MAX_EPOCHS = 11_450
 # If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
 # these are expected to take longer.
@@ -158,7 +159,7 @@ def linear_problem(
         The problem.
     """
     n_features = data.n_features
-    _check_weights(n_features)
+    _check_n_features(n_features)
     signs = monotone_signs(options.monotone, n_features, feature_names)
     if not isinstance(data, TrainingSet):
         from ranksvm.fits.partitioned import PartitionedProblem
@@ -168,7 +169,7 @@ def linear_problem(
     return LinearProblem(data, term, options, signs)
 
 
-def _check_weights(n_features: int) -> None:
+def _check_n_features(n_features: int) -> None:
     """Raise an error if there are too many features: every solver keeps vectors of this length in memory."""
     if n_features < MANY_FEATURES:
         return
@@ -256,7 +257,7 @@ def file_term(data: "FileTrainingSet", options: LinearOptions) -> "FileTerm":
 
 
 def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> DataTerm:
-    """The term of rows that lie on a device."""
+    """The term of an X that the user has passed on a device; it is used there."""
     from ranksvm.terms.device.rows import DeviceDesign
     from ranksvm.terms.device.term import DeviceTerm
 
@@ -264,7 +265,7 @@ def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> Data
 
 
 def _device_term(devices: list[Device], design: DesignMatrix, loss: LossSpec, data: TrainingSet) -> DataTerm:
-    """The term of rows on devices: if there are several, each gets consecutive whole queries."""
+    """The term of an X that is copied to devices: if there are several, each gets consecutive whole queries."""
     from ranksvm.terms.device.sum import DevicesTerm
     from ranksvm.terms.device.term import DeviceTerm
 
@@ -404,8 +405,8 @@ class LinearProblem(RankSVMProblem):
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
-        else TRON. If round-off stops direct steps near the solution, TRON continues; if far from it, the solver before
-        them does, or TRON begins.
+        else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
+        the solution, the dual continues where it had stopped, or else TRON begins where the fit began.
         """
         result = before = self._solve_alone(C, start, interrupted, point)
         first = self.solver
@@ -414,13 +415,13 @@ class LinearProblem(RankSVMProblem):
             # From a point with few active pairs, every step may end at a kink: direct steps begin where the fit began.
             # (600 x 1,800, five levels, C = 1: 76 steps from such a point, 6 from 0.)
             self._direct, self._direct_may_follow = True, False
-            result = self._continue_by("direct", C, begin, interrupted, result)
+            result = self._continue_with("direct", C, begin, interrupted, result)
         near = result.relative_gap <= (before.relative_gap if first == "dual" else NEAR)
         if self.solver == "direct" and first == "dual" and not near and not self._is_done(result):
-            result = self._continue_by("dual", C, before.alpha, interrupted, result)
+            result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
-            result = self._continue_by("tron", C, w, interrupted, result)
+            result = self._continue_with("tron", C, w, interrupted, result)
         return result
 
     def _is_done(self, result: SolverResult) -> bool:
@@ -431,7 +432,7 @@ class LinearProblem(RankSVMProblem):
         # round-off stopped it, direct steps and TRON ended at larger gaps.)
         return self.solver == "dual" and result.status is Status.PRECISION and self.loss.smoothed
 
-    def _continue_by(
+    def _continue_with(
         self, solver: str, C: float, start: np.ndarray | None, interrupted: threading.Event | None, before: SolverResult
     ) -> SolverResult:
         """Run another solver, which is also used for later values of C, and append its trace to the trace so far.
@@ -585,7 +586,7 @@ def choose_solver(
     dual_size: Callable[[], DualSize] | None = None,
     few_rows: bool = False,
 ) -> SolverChoice:
-    """The solver that is expected to be the fastest, or near it, for any C and conditioning.
+    """The solver that is expected to be the fastest, or nearly so, for any C and conditioning.
 
     Newton's method if Hessians cost little compared with products; else the dual if there are so few rows and pairs
     that it is the cheaper problem; else TRON or Newton steps if there are fewer rows than features, with inverses in

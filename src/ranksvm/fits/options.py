@@ -118,7 +118,9 @@ class LinearOptions(FitOptions):
 
     def __post_init__(self) -> None:
         if self.stopping == "gradient" and self.monotone is not None:
-            raise OptionError("stopping='gradient' is the published rule for free weights: omit it with monotone.")
+            raise OptionError(
+                "stopping='gradient' is the published rule for weights of any sign: with monotone, leave it at 'gap'."
+            )
         check_monotone(self.monotone)
 
 

@@ -23,7 +23,7 @@ from ranksvm.solvers.linear_systems import FEW_VARIABLES, load_lapack
 # A fit need not limit the threads of BLAS if it factorizes no Hessian and its vectors have at most this length: for
 # their products, BLAS uses one thread by itself. (Limiting the threads takes 50 us, a tenth of the smallest fits.)
 FEW_ROWS = 10_000
-NOTHING_LEARNT = (
+NOTHING_LEARNED = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
     "every pair have the same features (were chosen and rejected the same array?), the pairs contradict each other, or "
     "no weight that monotone admits, at this C, makes the objective smaller by more than round-off."
@@ -103,7 +103,7 @@ class RankSVMProblem:
     def _solver_from(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
     ) -> Iterator[Callable[..., SolverResult]]:
-        """Context in which the solver of the objective may run, with settings that keyword arguments replace."""
+        """Prepare the objective for C, and yield its solver; arguments passed to the solver replace its settings."""
         objective = self.objective
         if point is None:
             objective.width = self.smoothing["width"] if start is None else self.loss.warm_width
@@ -148,7 +148,7 @@ class RankSVMProblem:
         self.stopping = stopping
 
     def release(self) -> None:
-        """Free memory used only by later solves."""
+        """Free memory that only later solves would use."""
 
     def scores(self, w: np.ndarray, X: Any) -> np.ndarray:
         """Scores of validated documents under a solution's variables."""
@@ -165,7 +165,7 @@ class RankSVMProblem:
                 f"{result.status.in_words(self.scales_matter)}{note} ({gap})", ConvergenceWarning, stacklevel=3
             )
         elif result.status in (Status.CONVERGED, Status.GRADIENT) and not np.any(result.w):
-            warnings.warn(NOTHING_LEARNT, UninformativeWarning, stacklevel=level_of_caller())
+            warnings.warn(NOTHING_LEARNED, UninformativeWarning, stacklevel=level_of_caller())
         return Outcome(
             objective=float(result.value),
             duality_gap=float(result.gap),

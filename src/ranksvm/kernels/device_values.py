@@ -326,7 +326,7 @@ def scores_on(device: Device, function: ScoringFunction, X: Features) -> np.ndar
     Raises
     ------
     OptionError
-        When the kernel is a function of Python.
+        When the kernel is a Python function.
     DeviceError
         When not even a block of documents fits into the device's memory.
     """
@@ -334,7 +334,7 @@ def scores_on(device: Device, function: ScoringFunction, X: Features) -> np.ndar
         return _linear(device, function.coef, X)
     assert isinstance(function, Expansion)
     if not getattr(function.functions, "parallel", True):
-        raise OptionError("A GPU cannot evaluate a kernel that is a function of Python: use device='cpu'.")
+        raise OptionError("A GPU cannot evaluate a kernel that is a Python function: use device='cpu'.")
     return _expanded(device, function, X)
 
 

@@ -263,20 +263,22 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """
         C, b, g, value = self.C, point.coefficients, point.slopes, self.certificate(point)[0]
         length, size_g, size_u = growth(self.n_variables + OPERATIONS), *(float(np.abs(v).sum()) for v in (g, g - b))
-        slopes, scores = float(np.abs(point.slope_values).max()), float(np.abs(point.scores).max())
-        off_score, off_form = self.matrix.product_error(b, point.scores)
-        off_slope, off_square = self.matrix.product_error(g, point.slope_values)
-        margin_error = 2.0 * off_score + UNIT * (2.0 + 5.0 * scores)
+        largest_slope, largest_score = float(np.abs(point.slope_values).max()), float(np.abs(point.scores).max())
+        score_error, form_error = self.matrix.product_error(b, point.scores)
+        slope_error, square_error = self.matrix.product_error(g, point.slope_values)
+        margin_error = 2.0 * score_error + UNIT * (2.0 + 5.0 * largest_score)
         with np.errstate(over="ignore", invalid="ignore"):
             loss = self.loss.round_off(point.scores, point.sums, self.width, margin_error, True)
-            off_g = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
+            g_error = C * loss.pull_sums + 3.0 * UNIT * (float(np.abs(b).sum()) + size_g)
             # the slopes of the loss are g - b; the error of the value is at most the sum of |g|, or of |g - b|, times
             # the error of a score, plus half the error of the form b'Qb
-            of_value = (min(size_g, size_u) + off_g) * off_score + 0.5 * off_form + C * (loss.excess_bound + loss.value)
-            of_value += length * float(np.abs(b) @ np.abs(point.scores))
-            of_gap = 0.5 * (off_square + self.matrix.largest * off_g**2) + off_g * (slopes + off_slope)
-            of_gap += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.excess_bound + loss.slack)
-            return of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value
+            value_error = (min(size_g, size_u) + g_error) * score_error + 0.5 * form_error
+            value_error += C * (loss.excess_bound + loss.value)
+            value_error += length * float(np.abs(b) @ np.abs(point.scores))
+            gap_error = 0.5 * (square_error + self.matrix.largest * g_error**2)
+            gap_error += g_error * (largest_slope + slope_error)
+            gap_error += length * float(np.abs(g) @ np.abs(point.slope_values)) + C * (loss.excess_bound + loss.slack)
+            return value_error + gap_error + 2.0 * (loss.weights + 4.0 * UNIT) * value
 
     def value_rounding(self, point: KernelPoint) -> float:
         """Approximate difference, near the optimum, between the values at a point with Q rounded and unrounded.
@@ -331,15 +333,15 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def _inverse(self, state: object) -> Callable[[np.ndarray], np.ndarray] | None:
         degrees = self.loss.curvature_diagonal(state, 0, self.n_variables)
         hessian = self.loss.hessian(state)
-        how = hessian, degrees, self.pairs.pointers
-        correct = correction_by_active_pairs(*how, self.C, self._inversion)
+        pointers = self.pairs.pointers
+        correct = correction_by_active_pairs(hessian, degrees, pointers, self.C, self._inversion)
         if correct is None:
             return None
         # `vector` multiplies a difference by Q; it is no difference of products: the scores of a step then have the
         # round-off of the step, not the round-off of a gradient that may be many orders of magnitude larger
-        if not avoids_difference(degrees, self.pairs.pointers, self.matrix.largest, self.C):
+        if not avoids_difference(degrees, pointers, self.matrix.largest, self.C):
             return lambda r: self.vector(r[0] - correct(r[1]))
-        potentials = potentials_of(ActivePairs(*how), self.n_variables)
+        potentials = potentials_of(ActivePairs(hessian, degrees, pointers), self.n_variables)
 
         def solve(r: np.ndarray) -> np.ndarray:
             # (I + C H Q)^-1 H y is M y / C, without a difference; only r - H y still needs one

@@ -173,11 +173,11 @@ class SmoothedObjective(Generic[PointType]):
         for prediction in predictions:
             if prediction is None:
                 continue
-            further, n_evaluations = self.evaluate(prediction, narrower), n_evaluations + 1
-            better = further.gap < narrower.gap
+            predicted, n_evaluations = self.evaluate(prediction, narrower), n_evaluations + 1
+            better = predicted.gap < narrower.gap
             if better:
-                narrower, further = further, narrower
-            self.release(further)
+                narrower, predicted = predicted, narrower
+            self.release(predicted)
             if better:
                 break
         return narrower, n_evaluations
@@ -191,8 +191,8 @@ class SmoothedObjective(Generic[PointType]):
         if self._reduced is None:
             return None
         w_before, factor_before = self._reduced
-        further: np.ndarray = w + (1.0 - factor) / (1.0 / factor_before - 1.0) * (w - w_before)
-        return further
+        extrapolated: np.ndarray = w + (1.0 - factor) / (1.0 / factor_before - 1.0) * (w - w_before)
+        return extrapolated
 
     def _allowed(self, point: PointType, tol: float) -> float:
         """The gap that meets ``tol``, minus the share reserved for round-off."""
@@ -413,23 +413,26 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
             return 0.0
         C, w, gradient, sizes = self.C, point.w, point.gradient, self.term.sizes()
         value = self.certificate(point)[0]
-        weights, slope = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
+        w_norm, gradient_norm = float(np.linalg.norm(w)), float(np.linalg.norm(gradient))
         # the norm of the derivative of the gap with respect to the gradient
-        gap_slope = slope if self.cone is None else float(np.linalg.norm(self.cone.projected_gradient(w, gradient)))
+        gap_slope = (
+            gradient_norm if self.cone is None else float(np.linalg.norm(self.cone.projected_gradient(w, gradient)))
+        )
         length, span = growth(len(w) + 4), sizes.longest
         margin_error = margin_error_bound(sizes.score(point.sizes()), sizes.entries, STEP_ERRORS * point.n_steps)
         bound = np.inf
         with np.errstate(over="ignore", invalid="ignore"):
             for tight in (False, True):
                 loss = self.term.round_off(point.at, self.width, margin_error, tight)
-                off_gradient = (
+                gradient_error = (
                     C * span * (loss.pull_sums + 2.0 * growth(sizes.additions + sizes.entries) * loss.pulls_bound)
                 )
-                off_gradient += length * (slope + 2.0 * weights)
-                of_value = C * (loss.pulls_bound * margin_error + loss.excess_bound + loss.value) + length * weights**2
-                of_gap = (gap_slope + off_gradient) * off_gradient + length * slope * gap_slope
-                of_gap += C * (loss.excess_bound + loss.slack)
-                bound = min(bound, of_value + of_gap + 2.0 * (loss.weights + 4.0 * UNIT) * value)
+                gradient_error += length * (gradient_norm + 2.0 * w_norm)
+                value_error = C * (loss.pulls_bound * margin_error + loss.excess_bound + loss.value)
+                value_error += length * w_norm**2
+                gap_error = (gap_slope + gradient_error) * gradient_error + length * gradient_norm * gap_slope
+                gap_error += C * (loss.excess_bound + loss.slack)
+                bound = min(bound, value_error + gap_error + 2.0 * (loss.weights + 4.0 * UNIT) * value)
                 if bound <= GOOD_ENOUGH * tol * value:
                     break
         return bound
@@ -545,9 +548,9 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         term = self.term.sample(n_rows, SEED)
         if term is None:
             return None
-        return self._over(term, self.C * self.term.weight / term.weight)
+        return self._of_sample(term, self.C * self.term.weight / term.weight)
 
-    def _over(self, term: DataTerm, C: float) -> "LinearObjective":
+    def _of_sample(self, term: DataTerm, C: float) -> "LinearObjective":
         """The objective of a sample."""
         return LinearObjective(term, C, self.width, self.reducible, self.fraction_of, includes_round_off=False)
 
@@ -599,7 +602,7 @@ class ConstrainedObjective(LinearObjective):
         """Value and gradient at the projection of w onto the cone."""
         return super().evaluate(self.cone.project(w), near)
 
-    def _over(self, term: DataTerm, C: float) -> "ConstrainedObjective":
+    def _of_sample(self, term: DataTerm, C: float) -> "ConstrainedObjective":
         return ConstrainedObjective(
             term, C, self.width, self.reducible, self.fraction_of, includes_round_off=False, cone=self.cone
         )

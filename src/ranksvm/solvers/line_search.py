@@ -52,8 +52,8 @@ def shorten(objective: Objective[P], point: P, trial: P, slope: float, end_slope
     Point
         The new point.
     """
-    how = objective.positions_at_once, objective.search_slope
-    alpha = _flat_position(objective.line(point, trial), point.value, slope, end_slope, *how)
+    along = objective.line(point, trial)
+    alpha = _flat_position(along, point.value, slope, end_slope, objective.positions_at_once, objective.search_slope)
     new = objective.between(point, trial, alpha)
     monitor.n_evaluations += 1
     objective.release(point)

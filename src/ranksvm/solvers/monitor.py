@@ -28,7 +28,7 @@ ROUND_OFF = 1e-14
 LESS_ROUND_OFF = 0.5
 # After this number of steps in a row that have lowered neither the objective nor its gap, with the same smoothing, only
 # round-off moves the point. (In 1,200 fits to random data, there were at most 108 such steps before convergence.)
-MAX_STILL = 200
+MAX_STALLED = 200
 # The problem on a sample is solved until the gradient has decreased to this fraction; beyond that the other data would
 # change the solution anyway.
 SAMPLE_REDUCTION = 0.03
@@ -40,8 +40,8 @@ SAMPLE_TOL = 1e-4
 
 _AT_MAX_ITER = "Stopped at max_iter before the certificate met tol:"
 _AT_ROUND_OFF = (
-    "Stopped because float64 round-off allows no further progress: the certificate, which includes what round-off may "
-    "hide, is as small as it gets."
+    "Stopped because float64 round-off allows no further progress: the certificate, which includes a bound on "
+    "round-off, cannot become smaller."
 )
 
 
@@ -54,7 +54,7 @@ class Status(Enum):
         "from the optimum; duality_gap_ does."
     )
     MAX_ITERATIONS = f"{_AT_MAX_ITER} raise max_iter, lower C, or scale the features alike."
-    PRECISION = f"{_AT_ROUND_OFF} A larger tol, a smaller C or features scaled alike would let it be met."
+    PRECISION = f"{_AT_ROUND_OFF} Raise tol, lower C, or scale the features alike."
     INTERRUPTED = "Interrupted: this is the best model so far; fit again with warm_start=True to continue from it."
     INTERRUPTED_AT_STEP = "Interrupted: this is the model of the last step."
 
@@ -62,7 +62,7 @@ class Status(Enum):
         """The sentence; it advises to scale the features only if their scales matter."""
         without_scales = {
             Status.MAX_ITERATIONS: f"{_AT_MAX_ITER} raise max_iter or lower C.",
-            Status.PRECISION: f"{_AT_ROUND_OFF} A larger tol or a smaller C would let it be met.",
+            Status.PRECISION: f"{_AT_ROUND_OFF} Raise tol or lower C.",
         }
         sentence: str = self.value
         return sentence if scales_matter else without_scales.get(self, sentence)
@@ -201,11 +201,11 @@ class Monitor(Generic[P]):
         self.n_evaluations = 0
         self.n_products = 0
         self._best_gap = float("inf")
-        self._without_progress = 0
+        self._n_unchanged = 0
         self._descends = descends
-        self._max_still = MAX_STILL if descends else max_iter
+        self._max_stalled = MAX_STALLED if descends else max_iter
         # the smallest objective and gap with the present smoothing, and the steps since
-        self._lowest, self._n_still = (float("inf"), float("inf")), 0
+        self._lowest, self._n_stalled = (float("inf"), float("inf")), 0
         # the gap recorded last, if it includes round-off
         self._gap_with_round_off: float | None = None
         self._refreshed = False
@@ -232,7 +232,7 @@ class Monitor(Generic[P]):
         return narrower
 
     def record(self, point: P) -> Status | None:
-        """Record an iterate; returns the reason to stop there, or None to continue."""
+        """Record an iterate; return the reason to stop there, or None to continue."""
         value, gap = self._append(point)
         status = self._status(point, value, gap)
         if self.label is not None:
@@ -248,7 +248,7 @@ class Monitor(Generic[P]):
                 trace.pop()
             self.objective.reserve = 0.0
             if status is Status.PRECISION and not self._refreshed:
-                self._refreshed, self._without_progress, self._best_gap = True, 0, float("inf")
+                self._refreshed, self._n_unchanged, self._best_gap = True, 0, float("inf")
                 self._lowest = float("inf"), float("inf")
                 return self.record(point)
             (value, gap), self._gap_with_round_off = self._append(point), None
@@ -294,16 +294,16 @@ class Monitor(Generic[P]):
         # The objective and the gap no longer decrease: several such steps indicate round-off. (Steps of the dual may
         # lower the gap slowly, although w and the objective do not change.)
         round_off = ROUND_OFF * abs(value)
-        still = self.n_iter > 0 and abs(history.objective[-2] - value) <= round_off
-        if still:
-            still = gap >= (0.5 * self._best_gap if self._descends else history.duality_gap[-2] - round_off)
-        self._without_progress = self._without_progress + 1 if still else 0
+        unchanged = self.n_iter > 0 and abs(history.objective[-2] - value) <= round_off
+        if unchanged:
+            unchanged = gap >= (0.5 * self._best_gap if self._descends else history.duality_gap[-2] - round_off)
+        self._n_unchanged = self._n_unchanged + 1 if unchanged else 0
         self._best_gap = min(self._best_gap, gap)
-        now, self._n_still = (point.value, point.gap), self._n_still + 1
+        now, self._n_stalled = (point.value, point.gap), self._n_stalled + 1
         if now[0] < self._lowest[0] or now[1] < self._lowest[1]:
-            self._n_still = 0
+            self._n_stalled = 0
         self._lowest = min(now[0], self._lowest[0]), min(now[1], self._lowest[1])
-        return Status.PRECISION if self._without_progress >= 3 or self._n_still >= self._max_still else None
+        return Status.PRECISION if self._n_unchanged >= 3 or self._n_stalled >= self._max_stalled else None
 
     def _include_round_off(self, point: P, gap: float) -> float:
         """Add the bound on round-off to the last recorded gap; return the bound."""

@@ -88,13 +88,13 @@ class Objective(Protocol[P]):
         """
 
     def goal(self, point: P, tol: float) -> float:
-        """The gap of a point to reach with the current smoothing, at most the gap of this point.
+        """The gap to reach with the current smoothing; at most the gap of this point.
 
         If the smoothing suffices, the certificate meets ``tol`` at this gap; otherwise the smoothing is reduced there.
         """
 
     def smoothing_suffices(self, point: P, tol: float) -> bool:
-        """Whether so little is smoothed at a point that the target problem can be solved to ``tol``."""
+        """Whether the smoothing at a point is so small that the target problem can be solved to ``tol``."""
 
     def reduce_smoothing(self, point: P, tol: float, by_inverse: bool = False) -> tuple[P, int]:
         """Reduce the smoothing if it is time; return a point at or near w, and the number of evaluations used.

@@ -94,7 +94,7 @@ def tron(
     monitor = Monitor(objective, tol, max_iter, interrupted, label)
     point = monitor.evaluate(start) if point is None else point
     C, radius = objective.C, None
-    stages = _smaller_weights(objective, point) if continuation else []
+    stages = _continuation_stages(objective, point) if continuation else []
     # the trace records the problem itself, also during a stage
     while (status := monitor.record(point)) is None:
         if _too_slow(monitor.history, tol, most_products):
@@ -141,7 +141,7 @@ def _too_slow(history: History, tol: float, most_products: float) -> bool:
     return bool(done * np.log(gaps[-1] / tol) > most_products * np.log(gaps[0] / gaps[-1]))
 
 
-def _smaller_weights(objective: DiagonalObjective[P], point: P) -> list[float]:
+def _continuation_stages(objective: DiagonalObjective[P], point: P) -> list[float]:
     """The values of C to solve for before the objective's own, ascending; none if a cold start is as good."""
     value, gap = objective.certificate(point)
     if objective.n_variables <= objective.curvature_rank or not np.inf > gap >= STAGES_FROM * value > 0.0:

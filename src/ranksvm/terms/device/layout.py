@@ -19,7 +19,7 @@ from ranksvm.terms.device.sparse_rows import SparseRows
 
 __all__ = ["Layout", "layout_on", "layout_of_rows"]
 
-logger = logging.getLogger("ranksvm.objectives")
+logger = logging.getLogger("ranksvm.terms")
 
 # X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row for
 # scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
