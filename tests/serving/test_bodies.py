@@ -37,8 +37,8 @@ def client(tmp_path_factory):
         (b'{"clicks": ["0"], "at": 1e400}', 422, "out of range"),
         (b'{"labels": [NaN, 0]}', 400, "NaN is not a valid JSON number"),
         (b'{"labels": [-Infinity, 0]}', 400, "-Infinity is not a valid JSON number"),
-        (b'{"labels": [1, 0], "labels": [0, 1]}', 422, "the name 'labels' is there twice"),
-        (b'{"labels": {"0": 1, "0": 2}}', 422, "the name '0' is there twice"),
+        (b'{"labels": [1, 0], "labels": [0, 1]}', 422, "the name 'labels' occurs twice"),
+        (b'{"labels": {"0": 1, "0": 2}}', 422, "the name '0' occurs twice"),
         (b'{"clicks": ["\xff"]}', 400, "not JSON"),
         (b'{"clicks": ["\\ud800"]}', 400, "not JSON"),
         (b'{"preferences": [["0"]]}', 422, "length 2"),
@@ -57,10 +57,10 @@ def test_odd_feedback(client, body, status, words):
     ("body", "status", "words"),
     [
         (b'{"matrix": [[%d, 0, 0]]}' % ENDLESS, 422, "beyond the range"),
-        (b'{"matrix": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
-        (b'{"matrix": [[1, 0, 0]], "m\\u0061trix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
-        (b'{"matri\\u0078": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' is there twice"),
-        (b'{"matrix": [[1, 0, 0]], "query": "a", "query": "b"}', 422, "the name 'query' is there twice"),
+        (b'{"matrix": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' occurs twice"),
+        (b'{"matrix": [[1, 0, 0]], "m\\u0061trix": [[0, 1, 0]]}', 422, "the name 'matrix' occurs twice"),
+        (b'{"matri\\u0078": [[1, 0, 0]], "matrix": [[0, 1, 0]]}', 422, "the name 'matrix' occurs twice"),
+        (b'{"matrix": [[1, 0, 0]], "query": "a", "query": "b"}', 422, "the name 'query' occurs twice"),
         (b'{"matrix": [[Infinity, 0, 0]]}', 400, "Infinity is not a valid JSON number"),
         (b'{"documents": [{"id": "a", "features": [%d, 0, 0]}]}' % ENDLESS, 422, "beyond the range"),
     ],
@@ -83,7 +83,7 @@ def test_odd_requests(client, body, status, words):
 @pytest.mark.parametrize("kind", [JSON, NDJSON])
 def test_a_name_that_is_twice_in_a_document_is_refused(document, name, kind):
     body = f'{{"documents": [{document}]}}' if kind == JSON else f"\n{document}\n"
-    with pytest.raises(Problem, match=f"the name '{name}' is there twice in one object"):
+    with pytest.raises(Problem, match=f"the name '{name}' occurs twice in one object"):
         parsed(kind, body.encode(), None, ["f1"], Limits())
 
 
@@ -104,7 +104,7 @@ def test_names_of_fields_may_be_ids_and_queries(client):
 
 def test_a_name_that_is_twice_in_an_activation_is_refused(client):
     status, problem, _ = client.post("/v1/models/1/activate", b'{"model": "champion", "model": "champion"}')
-    assert (status, problem["detail"]) == (422, "the name 'model' is there twice in one object of the body.")
+    assert (status, problem["detail"]) == (422, "the name 'model' occurs twice in one object of the body.")
 
 
 def test_a_second_header_with_an_encoding_counts(client):

@@ -91,7 +91,7 @@ def test_events_become_impressions(store, monkeypatch):
 
 
 def test_one_policy(store):
-    with pytest.raises(DataError, match="the store has no ranking to which users answered with clicks"):
+    with pytest.raises(DataError, match="the store has no ranking with feedback by clicks, or without feedback"):
         click_log(store)
     fill(store)
     log = click_log(store, policy="team-draft")

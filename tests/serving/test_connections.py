@@ -138,7 +138,7 @@ def test_a_client_that_reads_no_answers_is_cut_off(start, opened, caplog):
         time.sleep(0.05)
     time.sleep(0.5)
     assert not running._server.server_state.connections
-    assert caplog.messages == ["cut off 127.0.0.1: an answer was not read for 1 seconds"]
+    assert caplog.messages == ["cut off 127.0.0.1: a response was not read for 1 seconds"]
 
 
 def test_requests_that_arrive_in_time_are_answered(start, opened):

@@ -12,7 +12,7 @@ import ranksvm
 from ranksvm.exceptions import DataError, OptionError, StoreError
 from ranksvm.serving import refits
 from ranksvm.serving.click_learning import ClickLearning
-from ranksvm.serving.feedback import Feedback, content_of, misfit
+from ranksvm.serving.feedback import Feedback, content_of, mismatch
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Learning, Settings
 from ranksvm.serving.models import model_bytes
@@ -378,7 +378,7 @@ def test_a_pipeline_learns_at_its_end(lite):
         (Feedback(labels={}), "labels are empty"),
         (Feedback(labels=[1.0, float("inf"), 0]), "finite"),
         (Feedback(preferences=[("d0", "d0")]), "preferred to itself"),
-        (Feedback(preferences=[("d0", "d1"), ("d1", "d0"), ("d0", "d1")]), "'d0' to 'd1' is there twice"),
+        (Feedback(preferences=[("d0", "d1"), ("d1", "d0"), ("d0", "d1")]), "'d0' to 'd1' occurs twice"),
     ],
 )
 def test_feedback_that_makes_no_sense_is_refused(given, message):
@@ -398,7 +398,7 @@ def test_feedback_that_makes_no_sense_is_refused(given, message):
     ],
 )
 def test_feedback_that_does_not_fit_its_event_is_told(given, reason):
-    assert misfit(content_of(given), ["d0", "d1", "d2"]) == reason
+    assert mismatch(content_of(given), ["d0", "d1", "d2"]) == reason
 
 
 def test_the_same_feedback_has_the_same_bytes():

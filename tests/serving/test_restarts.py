@@ -105,7 +105,7 @@ def until(condition, seconds=60):
         time.sleep(0.02)
 
 
-def test_an_entry_at_which_learning_fails_again_and_again_is_passed_over(tmp_path, monkeypatch):
+def test_an_entry_at_which_learning_fails_again_and_again_is_skipped(tmp_path, monkeypatch):
     store = open_store(str(tmp_path / "events.db"))
     begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
     for number in range(5):
@@ -126,7 +126,7 @@ def test_an_entry_at_which_learning_fails_again_and_again_is_passed_over(tmp_pat
         assert time.monotonic() < end
         time.sleep(0.01)
     learner.close()
-    assert store.passed_over() == {3: "MemoryError: not foreseen"}
+    assert store.skipped_entries() == {3: "MemoryError: not foreseen"}
     monkeypatch.undo()
     again = replay(store).learning  # without the fault, too: the same entries teach the same
     assert (again.position, again.skipped) == (5, 1)
@@ -135,7 +135,7 @@ def test_an_entry_at_which_learning_fails_again_and_again_is_passed_over(tmp_pat
     store.close()
 
 
-def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, monkeypatch):
+def test_an_entry_at_which_process_after_process_ends_is_skipped(tmp_path, monkeypatch):
     path = str(tmp_path / "events.db")
     store = open_store(path)
     begin(store, {CHAMPION: ranksvm.SOLARRanker(random_state=0)}, Settings(["f1", "f2", "f3"]), at=0.0)
@@ -148,17 +148,17 @@ def test_an_entry_at_which_process_after_process_ends_is_passed_over(tmp_path, m
     monkeypatch.setattr(store, "release", lambda owner: None)
     process.start()
     time.sleep(0.5)
-    assert store.passed_over() == {}  # these processes never had the lease
+    assert store.skipped_entries() == {}  # these processes never had the lease
     process._owner = "mine"
     store.lease("mine", 60.0)
     end = time.monotonic() + 20
-    while not store.passed_over():
+    while not store.skipped_entries():
         assert time.monotonic() < end
         time.sleep(0.01)
     process.close()
-    assert store.passed_over() == {1: "the learning process ended with code 1."}
-    assert not store.pass_over(2, "there is no such entry", "mine")
-    assert not store.pass_over(1, "another learns", "other")
+    assert store.skipped_entries() == {1: "the learning process ended with code 1."}
+    assert not store.mark_skipped(2, "there is no such entry", "mine")
+    assert not store.mark_skipped(1, "another learns", "other")
     store.close()
 
 

@@ -47,10 +47,10 @@ def test_feedback_that_does_not_fit_its_event_is_not_stored(store):
     wrong = feedback(one.id, {"clicks": ["d1", "d9"]}), feedback(one.id, {"labels": [1.0]})
     receipts = store.append([one, *wrong, feedback(one.id), wrong[0]])
     assert [receipt.outcome for receipt in receipts[1:]] == [
-        Outcome.MISFIT,
-        Outcome.MISFIT,
+        Outcome.MISMATCH,
+        Outcome.MISMATCH,
         Outcome.STORED,
-        Outcome.MISFIT,  # what is wrong with it, rather than that it differs from what is stored
+        Outcome.MISMATCH,  # what is wrong with it, rather than that it differs from what is stored
     ]
     assert receipts[1].reason == "the event has no document 'd9'."
     assert receipts[2].reason == "there are 1 labels for 4 documents."

@@ -71,7 +71,7 @@ def test_equals_a_transaction_for_each_item(tmp_path, seed):
     oracle = open_store(str(tmp_path / "oracle.db"))
     expected = one_by_one(oracle, events, entries)
     assert {receipt.outcome for receipt in expected} == {
-        *(Outcome.STORED, Outcome.DUPLICATE, Outcome.CONFLICT, Outcome.MISFIT, Outcome.UNKNOWN)
+        *(Outcome.STORED, Outcome.DUPLICATE, Outcome.CONFLICT, Outcome.MISMATCH, Outcome.UNKNOWN)
     }
     store = open_store(str(tmp_path / "events.db"))
     writer = Writer(store)

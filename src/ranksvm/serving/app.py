@@ -153,8 +153,8 @@ class _API:
                 response = response_of(_unavailable(error))
             except MemoryError:
                 response = response_of(Problem(503, "memory", "the request needs more memory than there is now."))
-            except asyncio.CancelledError:  # the service ends, and the request has not arrived in time
-                text = "the service is ending: send the request again later."
+            except asyncio.CancelledError:  # the service shuts down before the request has arrived
+                text = "the service is shutting down: send the request again later."
                 response = response_of(Problem(503, "ending", text, {"Connection": "close"}))
             except Exception:  # unexpected errors also get a response
                 logger.exception("%s %s failed", request.method, path)
@@ -213,7 +213,7 @@ class _API:
             receipt = await self._stored(event, content_of(given))
         except DataError as error:
             raise Problem(422, "feedback", str(error)) from None
-        if receipt.outcome is Outcome.MISFIT:
+        if receipt.outcome is Outcome.MISMATCH:
             raise Problem(422, "feedback", str(receipt.reason))
         if receipt.outcome is Outcome.CONFLICT:
             raise Problem(409, "conflict", f"the event {event} has other feedback already, entry {receipt.seq}.")
@@ -249,7 +249,7 @@ class _API:
                 return True
         return False
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- events, models and state --------------------------------------------------------------------------------------
 
     async def events(self, request: HTTPRequest) -> Response:
         """``GET /v1/events``."""

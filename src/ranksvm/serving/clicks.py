@@ -74,7 +74,7 @@ def click_log(
             opened.close()
     if not found:
         of = "" if policy is None else f" by the policy {policy!r}"
-        raise DataError(f"the store has no ranking{of} to which users answered with clicks, or not at all.")
+        raise DataError(f"the store has no ranking{of} with feedback by clicks, or without feedback.")
     sizes = [len(one.documents) for one in found]
 
     def each_row(values: Iterable[str | float]) -> np.ndarray:

@@ -180,7 +180,7 @@ class Connection(HttpToolsProtocol):
         if unsent == 0 or unsent != self._left:
             self._left, self._moved = unsent, now
         elif now - self._moved > self._limits.body_seconds:
-            self._all.note(self._address, f"an answer was not read for {self._limits.body_seconds:g} seconds")
+            self._all.note(self._address, f"a response was not read for {self._limits.body_seconds:g} seconds")
             self.transport.abort()
         if now < self._due or self.transport.is_closing():
             return
@@ -200,10 +200,10 @@ class Connection(HttpToolsProtocol):
         self._all.note(self._address, str(problem).removesuffix("."))
         idle = self.cycle is None or self.cycle.response_complete
         if idle or (self._in_body and not self.pipeline and not self.cycle.response_started):
-            answer = response_of(problem)
-            headers = [*answer.raw_headers, (b"connection", b"close")]
+            response = response_of(problem)
+            headers = [*response.raw_headers, (b"connection", b"close")]
             lines = b"".join(b"%s: %s\r\n" % header for header in headers)
-            self.transport.write(STATUS_LINE[answer.status_code] + lines + b"\r\n" + bytes(answer.body))
+            self.transport.write(STATUS_LINE[response.status_code] + lines + b"\r\n" + bytes(response.body))
         self.transport.close()
 
     def _too_large(self) -> Problem:

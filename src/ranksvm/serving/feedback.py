@@ -9,7 +9,7 @@ from ranksvm.exceptions import DataError
 from ranksvm.serving.click_learning import ClickLearning
 from ranksvm.serving.records import Entry, Kind, LogEntry
 
-__all__ = ["Feedback", "Lesson", "content_of", "in_words", "lesson_of", "misfit"]
+__all__ = ["Feedback", "Lesson", "content_of", "in_words", "lesson_of", "mismatch"]
 
 Number = int | float
 
@@ -82,7 +82,7 @@ class Lesson(msgspec.Struct):
 
 
 def content_of(feedback: Feedback) -> bytes:
-    """Encode feedback as the content of an entry of the log; `misfit` checks whether it fits the event.
+    """Encode feedback as the content of an entry of the log; `mismatch` checks whether it fits the event.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def content_of(feedback: Feedback) -> bytes:
     kinds = [name for name in ("labels", "clicks", "preferences") if getattr(feedback, name) is not None]
     if len(kinds) != 1:
         found = " and ".join(kinds) or "none of them"
-        raise DataError(f"feedback has one of labels, clicks and preferences, found {found}.")
+        raise DataError(f"feedback must have exactly one of labels, clicks and preferences, found {found}.")
     if feedback.labels is not None:
         labels = feedback.labels.values() if isinstance(feedback.labels, dict) else feedback.labels
         if not labels:
@@ -115,7 +115,7 @@ def content_of(feedback: Feedback) -> bytes:
         if preferred == other:
             raise DataError(f"the document {preferred!r} is preferred to itself.")
         if pair in seen:  # each repetition would teach the models once more
-            raise DataError(f"the preference of {preferred!r} to {other!r} is there twice.")
+            raise DataError(f"the preference of {preferred!r} to {other!r} occurs twice.")
         seen.add(pair)
     _check_number("at", feedback.at)
     return msgspec.msgpack.encode(feedback, order="deterministic")
@@ -129,7 +129,7 @@ def _check_number(name: str, value: object) -> None:
         raise DataError(f"{name} is {value}, and must be a finite number.")
 
 
-def misfit(content: bytes, documents: list[str]) -> str | None:
+def mismatch(content: bytes, documents: list[str]) -> str | None:
     """Reason why feedback does not fit an event with these documents; None if it fits."""
     feedback = _content_decoder.decode(content)
     if isinstance(feedback.labels, list) and len(feedback.labels) != len(documents):

@@ -158,7 +158,7 @@ class Learner:
         self.summary: Json = {}
         self._learning: Learning | None = None
         self._version = 0
-        self._passed_over: dict[int, str] = {}
+        self._skipped_entries: dict[int, str] = {}
         self._failures: dict[int, int] = {}  # number of failures by entry
         self._logged_counts = 0, 0  # last logged numbers of skipped entries, and of entries with features outside
         self._estimated = 0  # entry with the newest estimate of propensities, to be learned before the next estimate
@@ -220,7 +220,7 @@ class Learner:
         found = self._store.entries(self._learning.position, min(_PART, self.schedule.every - unsaved))
         for entry in found:
             try:
-                self._learning.apply(entry, self._store, self._passed_over)
+                self._learning.apply(entry, self._store, self._skipped_entries)
             except StoreError:
                 raise
             except Exception as error:
@@ -264,13 +264,13 @@ class Learner:
         self._failures[seq] = self._failures.get(seq, 0) + 1
         if self._failures[seq] >= MAX_FAILURES:
             logger.warning("entry %d failed %d times, and is skipped", seq, MAX_FAILURES)
-            self._store.pass_over(seq, f"{type(error).__name__}: {error}", self.owner)
+            self._store.mark_skipped(seq, f"{type(error).__name__}: {error}", self.owner)
 
     def _take_over(self) -> None:
         newest = self._store.checkpoint()
         assert newest is not None
         self._learning, self._version = Learning.from_bytes(newest.state), newest.version
-        self._passed_over = self._store.passed_over()
+        self._skipped_entries = self._store.skipped_entries()
         self._logged_counts = self._learning.skipped, self._learning.outside
         pending = self._store.pending(Kind.CLICK_LEARNING, newest.position)
         self._estimated = pending[-1][0] if pending else 0

@@ -56,7 +56,7 @@ class LearnerProcess:
         # position of the newest checkpoint when the last process ended, and the number of processes that ended at this
         # position. If there are any, the next process writes a checkpoint after every entry, so that the entry at which
         # it ends is known.
-        self._deaths = 0, 0
+        self._ends = 0, 0
         self.served: Served
         self.summary: Json
         self.settings: Settings
@@ -111,35 +111,35 @@ class LearnerProcess:
                 self._process.stdin.write(json.dumps(self._settings | {"schedule": self._next_schedule()}) + "\n")
                 self._process.stdin.flush()
             for line in self._process.stdout:
-                self._hear(json.loads(line))
+                self._take_report(json.loads(line))
             code = self._process.wait()
             self.learns = False
             if not self._ended.is_set():
                 self._replace(code)
 
-    def _hear(self, report: Json) -> None:
+    def _take_report(self, report: Json) -> None:
         self.learns, self.trouble, self._owner = report["learns"], report["trouble"], report["owner"]
         if report["version"] != self._version:
             with suppress(StoreError):  # it is read later
                 self.follow()
 
     def _next_schedule(self) -> Schedule:
-        return self.schedule._replace(every=1) if self._deaths[1] else self.schedule
+        return self.schedule._replace(every=1) if self._ends[1] else self.schedule
 
-    def _count_death(self, code: int) -> None:
-        """Pass over an entry at which several processes in a row ended."""
+    def _count_end(self, code: int) -> None:
+        """Skip an entry at which several processes in a row ended."""
         with suppress(StoreError):  # if the store fails, this end is not counted
             self.follow()
-            position, deaths = self.served.position, 1
-            if position == self._deaths[0]:
-                deaths += self._deaths[1]
-            if deaths > MAX_FAILURES:  # not >=: the first process may have ended at a later entry
-                self._store.pass_over(position + 1, f"the learning process ended with code {code}.", self._owner)
-                deaths = 0
-            self._deaths = position, deaths
+            position, count = self.served.position, 1
+            if position == self._ends[0]:
+                count += self._ends[1]
+            if count > MAX_FAILURES:  # not >=: the first process may have ended at a later entry
+                self._store.mark_skipped(position + 1, f"the learning process ended with code {code}.", self._owner)
+                count = 0
+            self._ends = position, count
 
     def _replace(self, code: int) -> None:
-        self._count_death(code)
+        self._count_end(code)
         self.trouble = f"the learner ended with code {code}, and is started again."
         logger.warning(self.trouble)
         if self._owner is not None:

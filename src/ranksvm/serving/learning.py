@@ -133,7 +133,7 @@ class Learning:
         names = self.settings.names
         return None if names == feature_labels(len(names)) else names
 
-    def apply(self, found: LogEntry, store: Store, passed_over: Mapping[int, str] | None = None) -> None:
+    def apply(self, found: LogEntry, store: Store, skipped_entries: Mapping[int, str] | None = None) -> None:
         """Learn from the next entry of the log.
 
         Parameters
@@ -142,8 +142,8 @@ class Learning:
             The entry.
         store : Store
             The log, for what an entry refers to.
-        passed_over : mapping of int to str, optional
-            `Store.passed_over`: entries that are skipped, and why.
+        skipped_entries : mapping of int to str, optional
+            `Store.skipped_entries`: entries that are skipped, and why.
 
         Raises
         ------
@@ -152,9 +152,9 @@ class Learning:
         """
         if found.seq != self.position + 1:
             raise StoreError(f"the log continues with entry {found.seq}, but {self.position + 1} was expected.")
-        if passed_over and found.seq in passed_over:
+        if skipped_entries and found.seq in skipped_entries:
             self.skipped += 1
-            self.reason = f"entry {found.seq} was skipped: {passed_over[found.seq]}"
+            self.reason = f"entry {found.seq} was skipped: {skipped_entries[found.seq]}"
         elif found.entry.kind is Kind.ACTIVATION:
             self._activate(found, store)
         elif found.entry.kind is Kind.CLICK_LEARNING:
@@ -167,9 +167,9 @@ class Learning:
         elif found.answered is None:
             raise StoreError(f"the log has entry {found.seq}, but not the event {found.entry.event} that it answers.")
         else:
-            refit = self._refit(found, store, passed_over or {})
+            refit = self._refit(found, store, skipped_entries or {})
             lesson = lesson_of(found, self.click_learning)
-            self._follow_drift(found, lesson, store, passed_over or {})
+            self._follow_drift(found, lesson, store, skipped_entries or {})
             within = self._within_range(found, lesson)
             self._learn(found, within)
             if found.entry.kind is Kind.FEEDBACK:  # requests without feedback do not count: anyone can send them
@@ -236,7 +236,7 @@ class Learning:
         if lesson.clicked is not None:
             self.estimates[name].add(values, lesson.clicked, self.click_learning.propensities(lesson.rank))
 
-    def _follow_drift(self, found: LogEntry, lesson: Lesson, store: Store, passed_over: Mapping[int, str]) -> None:
+    def _follow_drift(self, found: LogEntry, lesson: Lesson, store: Store, skipped_entries: Mapping[int, str]) -> None:
         """If users click as if the order had no information, models forget, and learn again from the last entries.
 
         Forgetting alone does not change the order of documents. Models that cannot forget stay as they are.
@@ -249,7 +249,7 @@ class Learning:
         propensities = self.click_learning.propensities(lesson.rank[order])
         since = detector.add(found.seq, lesson.clicked[order], propensities)
         # read before any change: if reading fails, nothing has changed
-        again = [] if since is None else self._lessons(since, found.seq, store, passed_over)
+        again = [] if since is None else self._lessons(since, found.seq, store, skipped_entries)
         self._detector = detector
         if since is None:
             return
@@ -260,7 +260,7 @@ class Learning:
                     with suppress(ValueError, ArithmeticError):  # the error was reported the first time
                         _teach(model, earlier)
 
-    def _lessons(self, since: int, seq: int, store: Store, passed_over: Mapping[int, str]) -> list[Lesson]:
+    def _lessons(self, since: int, seq: int, store: Store, skipped_entries: Mapping[int, str]) -> list[Lesson]:
         """Lessons between the entries ``since`` and ``seq``: the newest, at most 1,000 and 64 MB of features."""
         lessons: deque[Lesson] = deque()
         n_bytes = 0
@@ -268,7 +268,7 @@ class Learning:
             if found.entry.kind is Kind.ACTIVATION:  # the activated model may already have learned from earlier entries
                 lessons.clear()
                 n_bytes = 0
-            if found.answered is None or found.seq in passed_over:
+            if found.answered is None or found.seq in skipped_entries:
                 continue
             lessons.append(self.range.applied(lesson_of(found, self.click_learning)).inside_range)
             n_bytes += lessons[-1].X.nbytes
@@ -311,7 +311,7 @@ class Learning:
             self.range = self.range.exempting(_categorical(self.models))
             self._remember()
 
-    def _refit(self, found: LogEntry, store: Store, passed_over: Mapping[int, str]) -> "Refit | None":
+    def _refit(self, found: LogEntry, store: Store, skipped_entries: Mapping[int, str]) -> "Refit | None":
         settings = self.settings
         if learns(self.models[CHAMPION]) or found.seq % settings.refit_every:
             return None
@@ -320,7 +320,7 @@ class Learning:
         after = max(0, found.seq - settings.refit_window)
         window = after, found.seq
         champion, clicks = self.models[CHAMPION], self.click_learning
-        return refitted(champion, store, window, passed_over, settings.metric, clicks, self.range)
+        return refitted(champion, store, window, skipped_entries, settings.metric, clicks, self.range)
 
     def _judge(self, seq: int, refit: "Refit") -> None:
         if refit.model is not None:

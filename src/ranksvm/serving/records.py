@@ -204,7 +204,7 @@ class Outcome(enum.Enum):
     CONFLICT = "conflict"  # the event has other feedback
     UNKNOWN = "unknown"  # there is no such event
     EXPIRED = "expired"  # the feedback came too late
-    MISFIT = "misfit"  # the feedback names documents that the event does not have
+    MISMATCH = "mismatch"  # the feedback names documents that the event does not have
     NOT_DUE = "not due"  # "unanswered" was refused: the event may still be answered, or has been
 
 

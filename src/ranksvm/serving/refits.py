@@ -40,7 +40,7 @@ def refitted(
     champion: Model,
     store: Store,
     window: tuple[int, int],
-    passed_over: Mapping[int, str],
+    skipped_entries: Mapping[int, str],
     metric: str,
     click_learning: ClickLearning,
     feature_range: FeatureRange,
@@ -60,7 +60,7 @@ def refitted(
     window : tuple of int
         Two sequence numbers: the fit uses the entries after the first, up to and including the second. It uses only the
         newest of them if all have more than 256 MB of features or, with clicks, more than a million pairs.
-    passed_over : mapping of int to str
+    skipped_entries : mapping of int to str
         Entries that are omitted.
     metric : str
         The metric that is computed from labels.
@@ -74,7 +74,7 @@ def refitted(
     Refit
         The new model, if it is better.
     """
-    lessons = [feature_range.applied(lesson) for lesson in _lessons(store, window, passed_over, click_learning)]
+    lessons = [feature_range.applied(lesson) for lesson in _lessons(store, window, skipped_entries, click_learning)]
     n_held_out = int(_HELD_OUT * len(lessons))
     if n_held_out < 2:
         return Refit(None, f"{len(lessons)} events with labels or clicks are too few to fit and to compare.")
@@ -128,13 +128,13 @@ def _compared_by_clicks(
 
 
 def _lessons(
-    store: Store, window: tuple[int, int], passed_over: Mapping[int, str], click_learning: ClickLearning
+    store: Store, window: tuple[int, int], skipped_entries: Mapping[int, str], click_learning: ClickLearning
 ) -> list[Lesson]:
     """The feedback with labels or clicks in a window of entries; only the newest if all is too large for memory."""
     lessons: deque[Lesson] = deque()
     size = np.zeros(3, dtype=np.int64)
     for entry in store.entries_between(*window):
-        if entry.entry.kind is not Kind.FEEDBACK or entry.answered is None or entry.seq in passed_over:
+        if entry.entry.kind is not Kind.FEEDBACK or entry.answered is None or entry.seq in skipped_entries:
             continue
         lesson = lesson_of(entry, click_learning)
         if lesson.y is None and lesson.clicked is None:

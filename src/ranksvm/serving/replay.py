@@ -69,7 +69,7 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     if not base.position <= until <= last:
         raise OptionError(f"the last entry of a replay must be between {base.position} and {last}, got {until}.")
     positions = {found.position: found.version for found in store.checkpoints()[::-1]}
-    passed_over = store.passed_over()
+    skipped_entries = store.skipped_entries()
     learning, digest, compared = Learning.from_bytes(base.state), base.digest, []
     while learning.position < until and (part := store.entries(learning.position, _PART, until=until)):
         for found in part:
@@ -77,7 +77,7 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
             digest = next_digest(digest, found.seq, found.entry, answered)
             if digest != found.digest:
                 raise StoreError(f"the log was altered: entry {found.seq}, or the event that it answers.")
-            learning.apply(found, store, passed_over)
+            learning.apply(found, store, skipped_entries)
             if found.seq in positions:
                 _compare(store, positions[found.seq], learning)
                 compared.append(positions[found.seq])

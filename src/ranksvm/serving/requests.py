@@ -225,9 +225,9 @@ def parsed(kind: str, body: bytes, query: str | None, names: list[str], limits: 
         given, X = _rank_request(body)
         check_repeated(body, _NAMES)
         if query is not None:
-            raise Problem(422, "two-queries", "a body of JSON has the query: leave ?query= out of the address.")
+            raise Problem(422, "two-queries", "a JSON body names the query itself: leave ?query= out of the address.")
         if (given.documents is None) == (given.matrix is None):
-            raise Problem(422, "documents", "a request has documents or a matrix: exactly one of them.")
+            raise Problem(422, "documents", "a request must have either documents or a matrix.")
         if given.documents is not None:
             n_strings = 1 + 2 * (given.query is not None)
             if body.count(b'"') > 2 * (n_strings + _n_strings(given.documents)):
@@ -301,7 +301,7 @@ def check_repeated(body: bytes, names: Iterable[bytes] | None = None) -> None:
     Raises
     ------
     Problem
-        When a name is there twice.
+        When a name occurs twice.
     """
     # a letter of a name may be escaped: a is \u0061, z is \u007a
     escaped = b"\\u006" in body or b"\\u007" in body
@@ -322,7 +322,7 @@ def _pairs(pairs: list[tuple[str, T]]) -> dict[str, T]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = _first_repeated(name for name, _ in pairs)
-        raise Problem(422, "repeated", f"the name {twice!r} is there twice in one object of the body.")
+        raise Problem(422, "repeated", f"the name {twice!r} occurs twice in one object of the body.")
     return found
 
 
@@ -420,13 +420,13 @@ def _array(rows: list[list[Number]] | np.ndarray) -> np.ndarray:
     try:
         return np.asarray(rows, dtype=np.float64)
     except OverflowError:
-        raise Problem(422, "not-finite", "a feature is an integer beyond the range of numbers of 64 bits.") from None
+        raise Problem(422, "not-finite", "a feature is an integer beyond the range of float64.") from None
 
 
 def _of_float32(body: bytes, query: str | None, names: list[str], limits: Limits) -> Request:
     row = 4 * len(names)
     if len(body) % row:
-        text = f"a body of {len(body)} bytes has no whole number of rows: {len(names)} float32 numbers are {row} bytes."
+        text = f"a body of {len(body)} bytes is not a whole number of rows: a row of {len(names)} float32 has {row}."
         raise Problem(422, "features", text)
     _check_count(len(body) // row, limits)
     X = np.frombuffer(body, "<f4").reshape(-1, len(names))

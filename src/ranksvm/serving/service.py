@@ -93,7 +93,7 @@ class Service:
         self._random = np.random.default_rng(secrets.randbits(128))
         self._versions: OrderedDict[int, Served] = OrderedDict()
         self.outside = 0  # requests with features outside their range
-        self._moved = self.learner.served.position, time.monotonic()  # last known position, and when it was reached
+        self._progress = self.learner.served.position, time.monotonic()  # last position, and when it was reached
         self._weights: deque[tuple[int, np.ndarray]] = deque(maxlen=_MOVED_OVER)
 
     def start(self) -> None:
@@ -169,7 +169,7 @@ class Service:
         content = msgspec.msgpack.encode({"version": version, "model": model})
         self.writer.put(Entry(Kind.ACTIVATION, None, content, time.time()), done)
 
-    # -- what happens --------------------------------------------------------------------------------------------------
+    # -- explanations and state ----------------------------------------------------------------------------------------
 
     def explanation(self, id: str) -> dict[str, Any] | None:
         """Explanation of an event's ranking, by the champion of its version; None if there is no such event."""
@@ -242,16 +242,17 @@ class Service:
     def learning(self) -> dict[str, Any]:
         """Progress of learning: the position of the model that ranks, and whether it keeps up with the log."""
         position, (last, digest) = self.learner.served.position, self.store.head
-        moved, at = self._moved
-        if position != moved or position >= last:
-            self._moved = moved, at = position, time.monotonic()
+        reached, at = self._progress
+        if position != reached or position >= last:
+            at = time.monotonic()
+            self._progress = position, at
         seconds, lag = time.monotonic() - at, last - position
-        stands = seconds > max(_STALLED_SECONDS, 3.0 * self.learner.schedule.seconds)
+        stalled = seconds > max(_STALLED_SECONDS, 3.0 * self.learner.schedule.seconds)
         return {
             "position": position,
             "last": last,
             "lag": lag,
-            "state": "stands still" if stands else "lags" if lag > _LAG else "keeps up",
+            "state": "stands still" if stalled else "lags" if lag > _LAG else "keeps up",
             "here": self.learner.learns,
             "trouble": self.learner.trouble,
             "digest": digest.hex(),

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import msgspec
 
 from ranksvm.exceptions import StoreError
-from ranksvm.serving.feedback import misfit
+from ranksvm.serving.feedback import mismatch
 from ranksvm.serving.records import Checkpoint, Entry, Event, Kind, LogEntry, Outcome, Receipt, Shown, next_digest
 
 __all__ = ["SCHEMA_VERSION", "Cursor", "Database", "Store", "open_store"]
@@ -31,8 +31,8 @@ _TABLES = (
     "CREATE TABLE lease (id BIGINT PRIMARY KEY, owner TEXT NOT NULL, until DOUBLE PRECISION NOT NULL)",
     "CREATE TABLE keys (name TEXT PRIMARY KEY, hash {blob} NOT NULL, scopes TEXT NOT NULL)",
 )
-# A row of the table meta whose name begins like this has the number of an entry that learners pass over.
-_PASSED_OVER = "passed over "
+# A row of the table meta whose name begins like this has the number of an entry that learners skip.
+_SKIPPED = "passed over "
 _EVENT = "events.id, events.at, events.content, events.features"
 # SQL for the bytes of an entry with its event, and of an event (without features) with the entry that answers it;
 # maximum bytes of one read.
@@ -42,7 +42,6 @@ _MAX_BYTES = 32 << 20
 # Maximum number of entries that `Store.entries_between` reads at a time.
 _PART = 256
 _CHECKPOINT = "version, position, at, digest, {state}, kept"
-_TWICE = "ON CONFLICT DO NOTHING"
 _STORED = Receipt(Outcome.STORED)
 
 # A value in a row of a table.
@@ -204,7 +203,8 @@ class Store:
         receipts = {}
         with self._turn, self._database.writing() as cursor:
             # if something is stored twice, the first version stays
-            _insert(cursor, "events (id, at, digest, content, features)", [_row(event) for event in events], _TWICE)
+            rows = [_row(event) for event in events]
+            _insert(cursor, "events (id, at, digest, content, features)", rows, "ON CONFLICT DO NOTHING")
             if entries:
                 receipts = self._append_entries(cursor, entries)
         return [receipts.get(id(item), _STORED) for item in items]
@@ -257,8 +257,8 @@ class Store:
             return (Receipt(Outcome.NOT_DUE), None) if answered or not late else (None, digest)
         if answered and known.entries[answered] == (entry.kind, entry.content):
             return Receipt(Outcome.DUPLICATE, answered), None
-        if (reason := misfit(entry.content, _documents_decoder.decode(shown).documents)) is not None:
-            return Receipt(Outcome.MISFIT, reason=reason), None
+        if (reason := mismatch(entry.content, _documents_decoder.decode(shown).documents)) is not None:
+            return Receipt(Outcome.MISMATCH, reason=reason), None
         if answered:
             waited = known.entries[answered][0] == Kind.UNANSWERED
             return (Receipt(Outcome.EXPIRED) if waited else Receipt(Outcome.CONFLICT, answered)), None
@@ -412,8 +412,8 @@ class Store:
             ((seq, digest),) = cursor.run("SELECT number, bytes FROM meta WHERE name = 'head'")
         return seq, bytes(digest)
 
-    def pass_over(self, seq: int, reason: str, owner: str | None) -> bool:
-        """Make every learner and replay pass over an entry, because learning from it ends in an error.
+    def mark_skipped(self, seq: int, reason: str, owner: str | None) -> bool:
+        """Make every learner and replay skip an entry, because learning from it ends in an error.
 
         Parameters
         ----------
@@ -433,14 +433,14 @@ class Store:
             there = cursor.run("SELECT 1 FROM entries WHERE seq = ?", seq)
             if not there or not cursor.run("SELECT 1 FROM lease WHERE owner = ?", owner or ""):
                 return False
-            values = f"{_PASSED_OVER}{seq}", seq, reason.encode()
+            values = f"{_SKIPPED}{seq}", seq, reason.encode()
             cursor.run("INSERT INTO meta VALUES (?, ?, ?) ON CONFLICT DO NOTHING", *values)
         return True
 
-    def passed_over(self) -> dict[int, str]:
-        """Sequence numbers of the entries that are passed over, with reasons."""
+    def skipped_entries(self) -> dict[int, str]:
+        """Sequence numbers of the entries to skip, with reasons."""
         with self._database.reading() as cursor:
-            rows = cursor.run("SELECT number, bytes FROM meta WHERE name LIKE ?", f"{_PASSED_OVER}%")
+            rows = cursor.run("SELECT number, bytes FROM meta WHERE name LIKE ?", f"{_SKIPPED}%")
         return {seq: bytes(reason).decode() for seq, reason in rows}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
