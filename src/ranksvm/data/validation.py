@@ -34,7 +34,7 @@ LISTED = 5
 LARGE = 1e7
 
 
-def labels(y: ArrayLike, n_rows: int) -> np.ndarray:
+def checked_labels(y: ArrayLike, n_rows: int) -> np.ndarray:
     """y as float64; DataError if y does not have one finite number for each of ``n_rows`` rows."""
     from sklearn.utils.validation import column_or_1d
 

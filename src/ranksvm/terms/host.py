@@ -318,7 +318,7 @@ class ThreadedTerm:
         if fraction >= 1.0:
             curvature = self._curvature(at, np.float64 if double else np.float32)
             return curvature if double or np.isfinite(curvature).all() else self._curvature(at, np.float64)
-        sampled = self._sampled(_rows_of(fraction, self.n_rows), seed)
+        sampled = self._sampled(int(fraction * self.n_rows) + 1, seed)
         if sampled is None:
             return np.zeros((self.n_variables, self.n_variables))
         term, part = sampled.term, sampled.at(at)
@@ -669,10 +669,6 @@ def _even(n_rows: int, most: int, n_threads: int) -> int:
     """Number of rows of a block, at most ``most``, so that threads have about equal numbers of blocks."""
     n_blocks = max(1, -(-n_rows // most))
     return -(-n_rows // (-(-n_blocks // n_threads) * n_threads))
-
-
-def _rows_of(fraction: float, n_rows: int) -> int:
-    return int(fraction * n_rows) + 1
 
 
 def _add_up(parts: list[np.ndarray], shape: int | tuple[int, ...]) -> np.ndarray:

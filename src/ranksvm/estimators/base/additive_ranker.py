@@ -332,7 +332,7 @@ class AdditiveRanker(Ranker):
             rows = self._host_features(X)
             training = TrainingArguments(
                 rows,
-                None if y is None else validation.labels(y, rows.shape[0]),
+                None if y is None else validation.checked_labels(y, rows.shape[0]),
                 qid=ids,
                 group=group,
                 sample_weight=sample_weight,

@@ -1,4 +1,4 @@
-"""Base of the estimators fitted to pairs: it computes the dual variables of their problem."""
+"""Base of the estimators fitted to pairs: the attributes that describe a fit, and the dual variables."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
@@ -32,7 +32,7 @@ class FittedPairs(NamedTuple):
 
 
 class DualMixin(Ranker):
-    """Base of the estimators fitted to pairs; it computes the dual variables of their problem."""
+    """Base of the estimators fitted to pairs: sets the attributes that describe a fit, and computes dual variables."""
 
     _fitted_schema: ClassVar[Schema] = {
         "objective_": Number(),
@@ -182,7 +182,7 @@ class DualMixin(Ranker):
         rows, ids = self._split_qid(training.X, training.qid)
         X = self._features(rows)
         queries = Queries.of(ids, training.group, X.shape[0])
-        labels = None if training.pairs is not None else validation.labels(training.y, X.shape[0])
+        labels = None if training.pairs is not None else validation.checked_labels(training.y, X.shape[0])
         training = replace(training, y=labels)
         found = training_pairs(queries, training, selection, weighting, effective_n_jobs(self.n_jobs))
         return FittedPairs(X, queries, labels, found)

@@ -146,7 +146,7 @@ def read_training_data(ranker: "Ranker", training: TrainingArguments) -> Trainin
     _store_names(ranker, training)
     largest = None
     if not ranker._takes_missing:
-        largest = validation.largest_values(X, n_threads, *_described(ranker))
+        largest = validation.largest_values(X, n_threads, *_names_and_pairwise(ranker))
     return replace(training, X=X, y=y, largest=largest)
 
 
@@ -198,20 +198,20 @@ def read_evaluation_sets(
         return EvaluationSets([], [], [] if deciding is None else parse_metrics(deciding), convention)
     metrics = metrics_of_sets(evaluation.eval_metric, evaluation.eval_at, deciding)
     one = isinstance(evaluation.eval_set, tuple | Preferences)
-    pairs = [evaluation.eval_set] if one else evaluation.eval_set
-    if isinstance(pairs, list):
-        pairs = [(each, None) if isinstance(each, Preferences) else each for each in pairs]
-    if not isinstance(pairs, list) or not pairs or any(not _is_set(pair) for pair in pairs):
+    given = [evaluation.eval_set] if one else evaluation.eval_set
+    if isinstance(given, list):
+        given = [(each, None) if isinstance(each, Preferences) else each for each in given]
+    if not isinstance(given, list) or not given or any(not _is_set(each) for each in given):
         raise DataError(
             "eval_set must be a list of tuples (X, y), (X, pairs) or (X, time, event), or of Preferences; "
             "or one of these."
         )
-    names = names_of_sets(evaluation.eval_names, len(pairs))
-    qids = one_for_each("eval_qid", evaluation.eval_qid, pairs)
-    groups = one_for_each("eval_group", evaluation.eval_group, pairs)
-    weights = one_for_each("eval_sample_weight", evaluation.eval_sample_weight, pairs)
+    names = names_of_sets(evaluation.eval_names, len(given))
+    qids = one_for_each("eval_qid", evaluation.eval_qid, given)
+    groups = one_for_each("eval_group", evaluation.eval_group, given)
+    weights = one_for_each("eval_sample_weight", evaluation.eval_sample_weight, given)
     sets = []
-    for name, (X, *y), qid, group, weight in zip(names, pairs, qids, groups, weights, strict=True):
+    for name, (X, *y), qid, group, weight in zip(names, given, qids, groups, weights, strict=True):
         try:
             sets.append(_read_set(ranker, X, *y, qid=qid, group=group, sample_weight=weight, n_queries=n_queries))
             warn_of_other_scale(name, training_X, sets[-1].features)
@@ -319,7 +319,7 @@ def features_and_labels(
         if (on_device := _features_on_device(ranker, X, reset)) is not None:
             if finite:
                 _check_finite(ranker, on_device, n_threads)
-            return on_device, validation.labels(labels, len(on_device))
+            return on_device, validation.checked_labels(labels, len(on_device))
     found = _plain_features(ranker, X, reset) if is_plain_vector(labels, X) else None
     if found is None or labels is None:
         with as_data_error(X):
@@ -332,7 +332,7 @@ def features_and_labels(
 
 
 def _from_devices(ranker: "Ranker", X: Any) -> Any:
-    """X in host memory if it is on a GPU and the model cannot use it there, but copies it."""
+    """X, copied to host memory if it is on a GPU and the model takes such X but computes on the host."""
     X = host_sparse(X)
     if not ranker._copies_from_devices or not is_on_device(X):
         return X
@@ -369,9 +369,10 @@ def _features_of_preferences(ranker: "Ranker", data: Preferences, n_threads: int
 
 
 def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | None:
-    """A float array or CSR as scikit-learn's checks would return it; None if they are needed to convert or refuse X.
+    """A float array or CSR as scikit-learn's checks would return it; None if X needs these checks.
 
-    Importing scikit-learn takes longer than most fits, and its checks of a few rows take longer than scoring them.
+    They are avoided because importing scikit-learn takes longer than most fits, and its checks of a few rows take
+    longer than scoring them.
     """
     if not (type(X) is np.ndarray or (is_sparse(X) and X.format == "csr")):
         return None
@@ -406,9 +407,11 @@ def _is_plain(value: object) -> bool:
 
 
 def _check_finite(ranker: "Ranker", X: Validated, n_threads: int) -> None:
-    validation.check_finite(X, n_threads, *_described(ranker), missing=getattr(ranker, "_takes_missing", False))
+    validation.check_finite(
+        X, n_threads, *_names_and_pairwise(ranker), missing=getattr(ranker, "_takes_missing", False)
+    )
 
 
-def _described(ranker: "Ranker") -> tuple[Any, bool]:
+def _names_and_pairwise(ranker: "Ranker") -> tuple[Any, bool]:
     """The names of the features, and whether X is a kernel matrix, for messages about X."""
     return getattr(ranker, "feature_names_in_", None), getattr(ranker, "kernel", None) == "precomputed"

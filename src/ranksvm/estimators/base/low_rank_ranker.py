@@ -145,7 +145,7 @@ class LowRankRanker(LinearRanker, BaseEstimator):
         """Features, queries, labels and pairs of the training data; DataError if the data are not those of ``fit``."""
         X, ids = self._split_qid(X, qid)
         features = on_host(self._features(X))
-        queries, labels = Queries.of(ids, group, features.shape[0]), validation.labels(y, features.shape[0])
+        queries, labels = Queries.of(ids, group, features.shape[0]), validation.checked_labels(y, features.shape[0])
         pairs = ComparablePairs.from_labels(queries, labels, n_threads=effective_n_jobs(self.n_jobs))
         if (pairs.n_pairs, queries.n_queries) != (self.n_pairs_, self.n_queries_):
             raise DataError(

@@ -33,7 +33,7 @@ from ranksvm.estimators.base.inputs import (
 from ranksvm.estimators.base.linear_ranker import LinearRanker, on_host
 from ranksvm.estimators.base.ranker import all_or_nothing, hyper_parameters
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
-from ranksvm.estimators.base.undo import as_before_if_refused, lock_of, undone_if_not_finite
+from ranksvm.estimators.base.undo import lock_of, undone_if_not_finite, undone_if_refused
 from ranksvm.exceptions import ModelFileError, OptionError
 from ranksvm.fits.evaluation import joined_sets
 from ranksvm.fits.training_set import EvalArguments, TrainingArguments
@@ -237,7 +237,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        with as_before_if_refused(self):
+        with undone_if_refused(self):
             self._learn_queries(*self._next_data(X, y, qid, group, query_weight, propensity))
         return self
 
@@ -280,7 +280,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         OptionError
             When a hyper-parameter has an invalid value, or one that does not fit the state of the model.
         """
-        with as_before_if_refused(self):
+        with undone_if_refused(self):
             features, labels, queries, weight = self._next_data(X, y, qid, group, query_weight, propensity)
             scores = np.empty(len(labels))
             self._learn_queries(features, labels, queries, weight, scores)
@@ -330,7 +330,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         self, X: Features, preferred: np.ndarray, other: np.ndarray, weight: np.ndarray | None = None
     ) -> None:
         """Learn from pairs of rows of X, all of which have been validated, after `_start` has been called."""
-        with as_before_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
+        with undone_if_refused(self), undone_if_not_finite(self, X, weight), lock_of(self):
             self._learn(OnlineRows(X), preferred.astype(np.int32), other.astype(np.int32), weight)
 
     def snapshot(self) -> Self:

@@ -1,4 +1,4 @@
-"""Base of all rankers, which does without scikit-learn (only the estimators import it); their validated options."""
+"""Base of all rankers, without scikit-learn, which only estimators import; and the validation of their options."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext

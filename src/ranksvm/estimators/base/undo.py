@@ -1,4 +1,4 @@
-"""Learning in place: one lock for each model, and undo if learning fails, with an error that says why."""
+"""Learning in place: a lock for each model, a warning about very large features, and undo if learning fails."""
 
 import functools
 import math
@@ -22,7 +22,7 @@ from ranksvm.model_files.schema import Array, schema_of
 if TYPE_CHECKING:
     from ranksvm.estimators.base.online_ranker import OnlineRanker
 
-__all__ = ["as_before_if_refused", "lock_of", "undone_if_not_finite"]
+__all__ = ["undone_if_refused", "lock_of", "undone_if_not_finite"]
 
 _locks: "weakref.WeakKeyDictionary[Any, threading.RLock]" = weakref.WeakKeyDictionary()
 _guard = threading.Lock()
@@ -82,7 +82,7 @@ def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.nda
 
 
 @contextmanager
-def as_before_if_refused(estimator: object) -> Iterator[None]:
+def undone_if_refused(estimator: object) -> Iterator[None]:
     """Restore an estimator's attributes if the ``with`` block raises DataError: a model that was new is new again."""
     before = dict(vars(estimator))
     try:
