@@ -124,7 +124,7 @@ def test_what_a_device_cannot_do():
         fitted(["host:0", "host:1"], X, y, qid=qid)
     with pytest.raises(OptionError, match="has no loss 'logistic'"):
         fitted("host", X, y, qid=qid, loss="logistic")
-    with pytest.raises(OptionError, match="given as functions of Python"):
+    with pytest.raises(OptionError, match="given as Python functions"):
         fitted("host", X, y, qid=qid, loss=SquaredHingeFunction())
 
 

@@ -161,7 +161,7 @@ class Unread:
         ),
         (
             {"device": "host", "loss": SquaredHingeFunction()},
-            r"^device='host' cannot evaluate a loss that is given as functions of Python: use device='cpu'\.$",
+            r"^device='host' cannot evaluate a loss that is given as Python functions: use device='cpu'\.$",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Features, labels and weights that lie on a GPU, played by the host."""
+"""Features, labels and weights on a GPU, played by the host."""
 
 import contextlib
 import logging
@@ -248,7 +248,7 @@ def test_what_no_features_can_be(X, message):
 
 def test_another_device_is_refused():
     X, y, qid = make_data()
-    message = r"^device='cuda:1', but X lies on cuda:0: move X there, or leave device at 'cpu' or 'auto'\.$"
+    message = r"^device='cuda:1', but X is on cuda:0: move X there, or leave device at 'cpu' or 'auto'\.$"
     with pytest.raises(OptionError, match=message):
         fitted(GpuArray(X), y, qid, device="cuda:1")
     found = fitted(GpuArray(X, number=1), y, qid)
@@ -258,7 +258,7 @@ def test_another_device_is_refused():
 def test_what_a_device_cannot_do():
     X, y, qid = make_data()
     for options in ({"solver": "dual"}, {"loss": SquaredHingeFunction()}):
-        with pytest.raises(OptionError, match=r"^X lies on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
+        with pytest.raises(OptionError, match=r"^X is on cuda:0, which .*: copy X to the host, by X\.get\(\)"):
             fitted(GpuArray(X), y, qid, **options)
     with pytest.raises(DataError, match=r"^X is on a GPU, but FactorizedRankSVM needs it in host memory: copy it with"):
         ranksvm.FactorizedRankSVM().fit(GpuArray(X), y, qid=qid)
@@ -379,7 +379,7 @@ def test_direct_steps_of_exact_kernels_alone():
     options = {"C": 0.1, "gamma": 0.3, "tol": 1e-7, "solver": "direct"}
     found = KernelRankSVM(**options).fit(GpuArray(X), y, qid=qid)
     assert found.objective_ == pytest.approx(KernelRankSVM(**options).fit(X, y, qid=qid).objective_, rel=2e-7)
-    with pytest.raises(OptionError, match=r"^X lies on cuda:0, which has no solver 'direct', except for exact kernels"):
+    with pytest.raises(OptionError, match=r"^X is on cuda:0, which has no solver 'direct', except for exact kernels"):
         KernelRankSVM(approximation="nystroem", **options).fit(GpuArray(X), y, qid=qid)
 
 
@@ -390,13 +390,13 @@ def test_every_loss_of_exact_kernels_alone(loss):
     found = KernelRankSVM(**options).fit(GpuArray(X), y, qid=qid)
     assert found.device_ == "cuda:0"
     assert found.objective_ == pytest.approx(KernelRankSVM(**options).fit(X, y, qid=qid).objective_, rel=2e-7)
-    with pytest.raises(OptionError, match=r"^X lies on cuda:0, which (has no|cannot evaluate a) loss"):
+    with pytest.raises(OptionError, match=r"^X is on cuda:0, which (has no|cannot evaluate a) loss"):
         KernelRankSVM(approximation="nystroem", **options).fit(GpuArray(X), y, qid=qid)
 
 
 def test_what_a_kernel_model_cannot_do_with_them():
     X, y, qid = make_data(60)
-    with pytest.raises(OptionError, match=r"^device='cuda:1', but X lies on cuda:0: move X there"):
+    with pytest.raises(OptionError, match=r"^device='cuda:1', but X is on cuda:0: move X there"):
         KernelRankSVM(device="cuda:1").fit(GpuArray(X), y, qid=qid)
-    with pytest.raises(OptionError, match=r"^X lies on cuda:0, which cannot evaluate a kernel that is a function"):
+    with pytest.raises(OptionError, match=r"^X is on cuda:0, which cannot evaluate a kernel that is a Python function"):
         KernelRankSVM(kernel=lambda a, b: a @ b.T).fit(GpuArray(X), y, qid=qid)

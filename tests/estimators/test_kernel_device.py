@@ -174,7 +174,7 @@ def product(X, Z):
         ),
         (
             {"device": "host", "approximation": "fourier", "loss": SquaredHingeFunction()},
-            r"^device='host' cannot evaluate a loss that is given as functions of Python: use device='cpu'\.$",
+            r"^device='host' cannot evaluate a loss that is given as Python functions: use device='cpu'\.$",
         ),
     ],
 )

@@ -109,7 +109,7 @@ def unsupported(loss, solver, place):
     if place == "device" and solver == "dual":
         return "device='host' has no solver 'dual'"
     if place == "device" and loss == OWN:
-        return "device='host' cannot evaluate a loss that is given as functions"
+        return "device='host' cannot evaluate a loss that is given as Python functions"
     if place == "device" and loss not in DeviceTerm.supported_losses:
         return f"device='host' has no loss '{loss}'"
     if solver == "dual" and loss not in PairDual.supported_losses:

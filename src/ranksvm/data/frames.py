@@ -355,7 +355,7 @@ def take_rows(values: Any, rows: np.ndarray) -> Any:
     Parameters
     ----------
     values : array-like, sparse matrix or DataFrame
-        Something with rows; a matrix may lie on a GPU.
+        Something with rows; a matrix may be on a GPU.
     rows : ndarray of int
         Row numbers.
 

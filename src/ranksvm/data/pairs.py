@@ -615,11 +615,11 @@ def _shares_of_queries(
     preferred: np.ndarray | None,
     other: np.ndarray | None,
     pointers: np.ndarray,
-    over: Callable[[np.ndarray], ComparablePairs],
+    pairs_with: Callable[[np.ndarray], ComparablePairs],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Factors whose product for a pair is ``v_i * v_j`` over the sum of all ``v_i * v_j`` in its query.
 
-    ``other`` has the weights v.
+    ``other`` has the weights v, and ``pairs_with`` returns the pairs with given weights v.
     """
     sizes = np.diff(pointers)
     if preferred is None or other is None:
@@ -627,7 +627,7 @@ def _shares_of_queries(
     # relative to the largest weight of each query, so that no sum of products over- or underflows
     unit = np.repeat(_reduce_per_query(np.maximum, other, pointers), sizes)
     document = other / unit
-    total = np.repeat(over(document).weight_per_query, sizes)
+    total = np.repeat(pairs_with(document).weight_per_query, sizes)
     share = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0.0)
     return preferred / unit * share, document
 

@@ -1,4 +1,4 @@
-"""Cholesky factors of matrices that lie on a device."""
+"""Cholesky factors of matrices on a device."""
 
 import numpy as np
 

@@ -58,14 +58,14 @@ def check_device(device: DeviceNames, solver: str, loss: LossSpec) -> None:
 
 
 def check_place(device: DeviceNames, place: str, reason: str | None) -> None:
-    """Refuse X that lies on a GPU if the fit cannot run there.
+    """Refuse X on a GPU if the fit cannot run there.
 
     Parameters
     ----------
     device : str or list of str
-        The user's argument. With "cpu", the default, and with "auto", the fit runs where X lies.
+        The user's argument. With "cpu", the default, and with "auto", the fit runs where X is.
     place : str
-        Name of the GPU where X lies.
+        Name of the GPU where X is.
     reason : str or None
         The reason why a GPU cannot do the work, as `reason_against_gpu` returns it.
 
@@ -76,11 +76,9 @@ def check_place(device: DeviceNames, place: str, reason: str | None) -> None:
     """
     names = device_names(device)
     if names and names != (place,):
-        raise OptionError(
-            f"device={device!r}, but X lies on {place}: move X there, or leave device at 'cpu' or 'auto'."
-        )
+        raise OptionError(f"device={device!r}, but X is on {place}: move X there, or leave device at 'cpu' or 'auto'.")
     if reason is not None:
-        raise OptionError(f"X lies on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
+        raise OptionError(f"X is on {place}, which {reason}: copy X to the host, by X.get() or X.cpu().")
 
 
 def devices_for(
@@ -170,7 +168,7 @@ def reason_against_gpu(solver: str, loss: LossSpec) -> str | None:
     if solver == "direct":
         return "has no solver 'direct', except for exact kernels"
     if loss.function is not None:
-        return "cannot evaluate a loss that is given as functions of Python"
+        return "cannot evaluate a loss that is given as Python functions"
     from ranksvm.terms.device.term import DeviceTerm  # here, because few fits need it
 
     if loss.name not in DeviceTerm.supported_losses:

@@ -199,7 +199,7 @@ def kernel_device(options: KernelOptions, data: TrainingSet, n_fits: int = 1) ->
     Raises
     ------
     OptionError
-        When X lies on a GPU that cannot be used, or another device is asked for.
+        When X is on a GPU that cannot be used, or another device is asked for.
     """
     device, place = options.device, data.place
     reason = _unable(options.kernel)

@@ -198,7 +198,7 @@ def linear_term(
     solver : str
         The solver, or "auto". The dual reads single rows of one array in memory, so it needs a `ThreadedTerm`.
     device : str or list of str
-        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X that lies on a GPU is used there.
+        "cpu", the name of a GPU or several, or "auto"; see `check_device`. X on a GPU is used there.
     n_fits : int
         Number of values of C that are solved for, one after another; for "auto".
 
@@ -257,7 +257,7 @@ def file_term(data: "FileTrainingSet", options: LinearOptions) -> "FileTerm":
 
 
 def _resident_term(X: DeviceFeatures, loss: LossSpec, data: TrainingSet) -> DataTerm:
-    """The term of an X that the user has passed on a device; it is used there."""
+    """The term of an X that is on a device; it is used there."""
     from ranksvm.terms.device.rows import DeviceDesign
     from ranksvm.terms.device.term import DeviceTerm
 

@@ -8,7 +8,7 @@ from ranksvm.data import PairList
 from ranksvm.device.calibration import DeviceCosts
 from ranksvm.device.protocol import Variant
 from ranksvm.losses import LossSpec, Pairs
-from ranksvm.terms.device.layout import BESIDE_BYTES
+from ranksvm.terms.device.layout import OTHER_BYTES
 from ranksvm.terms.device.long_queries import is_long
 
 if TYPE_CHECKING:
@@ -234,7 +234,7 @@ def linear_work(loss: LossSpec, pairs: Pairs, design: Rows) -> Work:
         moved=0.0,
         visits=passes * _visits_of_pass(pairs) + MULTIPLICATION * multiplications,
         rows=float(n_rows),
-        resident=device_bytes + BESIDE_BYTES * n_rows,
+        resident=device_bytes + OTHER_BYTES * n_rows,
         copied=device_bytes,
         visits_to_compute_resident=0.0,
         streams=design.dense,
@@ -274,7 +274,7 @@ def additive_work(loss: LossSpec, pairs: Pairs, design: "AdditiveDesign") -> Wor
         moved=0.0,
         visits=passes * _visits_of_pass(pairs),
         rows=float(n_rows),
-        resident=size + again + BESIDE_BYTES * n_rows,
+        resident=size + again + OTHER_BYTES * n_rows,
         copied=size + again,
         visits_to_compute_resident=0.0,
         streams=False,

@@ -308,11 +308,9 @@ class LossSpec:
         if self.name not in CLASSES and self.name != CUSTOM:
             raise OptionError(f"loss must be one of {', '.join(map(repr, LOSSES))}, got {self.name!r}.")
         if (self.width is not None) != (self.name == "huber"):
-            raise OptionError(f"the loss {self.name!r} has {'no' if self.width is not None else 'a'} width.")
+            raise OptionError(f"the loss {self.name!r} {'needs a' if self.width is None else 'has no'} width.")
         if (self.function is not None) != (self.name == CUSTOM):
-            raise OptionError(
-                f"the loss {self.name!r} is {'not ' if self.name != CUSTOM else ''}a function of its own."
-            )
+            raise OptionError(f"the loss {self.name!r} {'needs a' if self.function is None else 'takes no'} function.")
         if self.width is not None and not self.width > 0.0:
             raise OptionError(f"the width of a loss must be positive, got {self.width!r}.")
 

@@ -168,11 +168,11 @@ class LossRoundOff(NamedTuple):
     pulls_bound : float
         Bound on the sum of the pulls.
     pull_sums : float
-        Bound on the sum of the errors of all documents; the error of a document is in the sum of its pulls.
+        Bound on the sum, over the documents, of the error of the sum of a document's pulls.
     excess_bound : float
-        For each pair, take the tangent of the target loss whose slope is minus the pull. The loss exceeds it, and the
-        total excess is the gap minus half the squared gradient. This field bounds how much larger the total excess is
-        at the true margins than at the computed ones.
+        The excess of a pair is its target loss minus the tangent of this loss whose slope is minus the pull. The sum of
+        the excesses is the duality gap minus half the squared gradient. This field bounds how much larger the sum is at
+        the true margins than at the computed ones.
     value, slack : float
         Bounds on the errors of the sums `LossSums.value` plus `LossSums.excess`, and `LossSums.slack`.
     weights : float

@@ -174,19 +174,19 @@ def feature_design(
         When ``memory`` is too small even if no features are stored.
     """
     n_rows, n_features = X.shape[0], features.n_features
-    beside = _bytes_beside(n_rows, n_features, n_threads, hessian and n_features <= MAX_VARIABLES)
+    others = _other_bytes(n_rows, n_features, n_threads, hessian and n_features <= MAX_VARIABLES)
     # chunks are freed before a solver begins, if all features are kept
-    kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(beside, n_threads * COPIES * CHUNK_BYTES)
+    kept_bytes = n_rows * n_features * np.dtype(dtype).itemsize + max(others, n_threads * COPIES * CHUNK_BYTES)
     if kept_bytes > memory:
         chunk_row = n_threads * COPIES * 8 * max(1, features.n_functions)
-        needed = beside + MIN_ROWS * chunk_row
+        needed = others + MIN_ROWS * chunk_row
         if needed > memory:
             raise OptionError(
                 f"A model of {n_features:,} features of {n_rows:,} rows needs at least {needed / 1e6:,.1f} MB of "
                 f"memory even where none of them is kept, and {memory / 1e6:,.1f} MB are left for it (all of them take "
                 f"{kept_bytes / 1e6:,.1f} MB): raise memory_limit, or take a smaller n_components."
             )
-        return ComputedDesign(X, features, min(_chunk_rows(features), int((memory - beside) / chunk_row)))
+        return ComputedDesign(X, features, min(_chunk_rows(features), int((memory - others) / chunk_row)))
     kept = np.empty((n_rows, features.n_features), dtype=dtype)
     size = _chunk_rows(features)
 
@@ -198,7 +198,7 @@ def feature_design(
     return DenseDesign(kept)
 
 
-def _bytes_beside(n_rows: int, n_features: int, n_threads: int, hessian: bool) -> int:
+def _other_bytes(n_rows: int, n_features: int, n_threads: int, hessian: bool) -> int:
     """Memory of a solver, maybe with its Hessian, in addition to features."""
     blocks = BLOCKS * n_threads * min(HESSIAN_ROWS, n_rows) * n_features
     squares = SQUARES * n_features**2 if hessian else 0

@@ -331,7 +331,7 @@ class Ranker:
             return validation.check_scores(self._scores(features))
 
     def _scores_like(self, X: MatrixLike, scores: np.ndarray) -> Any:
-        """Scores in an array like X, which lies on a GPU."""
+        """Scores in an array like X, which is on a GPU."""
         features = device_features(X)
         assert features is not None
         return features.like(features.device.copy_in(scores))

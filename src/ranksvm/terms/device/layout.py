@@ -21,12 +21,12 @@ __all__ = ["Layout", "layout_on", "layout_of_rows"]
 
 logger = logging.getLogger("ranksvm.terms")
 
-# X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus BESIDE_BYTES a row for
+# X is copied to a device as a whole if it takes at most RESIDENT_SHARE of the free memory, minus OTHER_BYTES a row for
 # scores, pairs and slopes. Otherwise blocks stream through. A block has STREAM_BYTES, or STREAM_SHARE of the free
 # memory if that is less, or one query. (The device stores two blocks, rows for an explicit Hessian, and the data in
 # addition to X.) There are at least MIN_BLOCKS blocks. Not yet measured.
 RESIDENT_SHARE = 0.8
-BESIDE_BYTES = 160
+OTHER_BYTES = 160
 STREAM_BYTES, STREAM_SHARE = 256 << 20, 1 / 8
 MIN_BLOCKS = 4
 
@@ -90,7 +90,7 @@ def layout_on(run: Launcher, design: DesignMatrix | DeviceDesign, loss: Pairwise
     device, size = run.device, int(design.row_bytes * n_copied(design, loss.pairs.n_rows))
     free = device.free_bytes
     why = f"X takes {in_words(size)} and {in_words(free)} are free"
-    if size <= RESIDENT_SHARE * free - BESIDE_BYTES * loss.pairs.n_rows:
+    if size <= RESIDENT_SHARE * free - OTHER_BYTES * loss.pairs.n_rows:
         try:
             found = _copied(run, design, loss, None, n_threads)
         except DeviceMemoryError as error:
