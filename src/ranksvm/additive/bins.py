@@ -174,9 +174,9 @@ def feature_bins(X: Rows, max_bins: int, categorical: Sequence[int] = (), n_thre
     A feature with at most ``max_bins`` distinct values has a level for each of them. Otherwise levels have about equal
     shares of the rows. But a value whose share is larger than that counts as if it just filled one level, so that the
     other values are spread over the other levels; it may share its level with neighboring values. Quantiles are exact
-    for up to 65,536 rows; for more they are computed from that many evenly spaced rows. Cuts lie in the middle between
-    two values, so that round-off (of float64 to float32, for instance) changes no level. An increasing transformation
-    of a feature changes no level of the data that it is computed from.
+    for up to 65,536 rows; for more they are computed from that many, one drawn at random from each of as many ranges of
+    equal length. Cuts lie in the middle between two values, so that round-off (of float64 to float32, for instance)
+    changes no level. An increasing transformation of a feature changes no level of the data that it is computed from.
 
     Parameters
     ----------
@@ -311,7 +311,9 @@ def described_sample(
 
 
 def quantile_rows(n_rows: int, sample_weight: np.ndarray | None = None) -> np.ndarray:
-    """The rows from which quantiles are computed: all rows of positive weight, or 65,536 evenly distributed ones.
+    """The rows from which quantiles are computed: all of positive weight, or 65,536 of these.
+
+    Of more than 65,536 rows, one is drawn at random from each of 65,536 ranges of equal length.
 
     Parameters
     ----------
