@@ -68,7 +68,7 @@ def test_nothing_kept_is_enough():
     matrix = kernel_matrix(kernel, X, memory=memory)
     assert matrix.product_bytes == 0
     check(matrix, kernel.block(X, X), 1e-7)
-    with pytest.raises(OptionError, match=r"3,000 rows need at least 0.5 MB .*\(all of it takes 18.9 MB\)"):
+    with pytest.raises(OptionError, match=r"3,000 rows need at least 0.5 MB .*\(storing all of it takes 18.9 MB\)"):
         kernel_matrix(kernel, X, memory=memory - 1)
 
 

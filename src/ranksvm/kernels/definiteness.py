@@ -38,7 +38,9 @@ def check_precomputed(K: np.ndarray, n_threads: int = 1) -> None:
         message names the first such position.
     """
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise DataError(f"A precomputed kernel matrix must be square, a row and a column a document; got {K.shape}.")
+        raise DataError(
+            f"A precomputed kernel matrix must be square, with one row and one column for each document; got {K.shape}."
+        )
     diagonal = np.diagonal(K).astype(np.float64)
     for found in np.flatnonzero(~(diagonal >= 0.0) | np.isinf(diagonal))[:1]:
         raise DataError(

@@ -134,35 +134,35 @@ class PackedKernelMatrix(MeasuredProducts):
         max_tasks = max(TASKS, TASKS_PER_THREAD * n_threads)
         width, self._n_kept = _plan(source, memory, np.dtype(dtype), n_threads if source.parallel else 1, max_tasks)
         super().__init__(source, Tiles(source, np.dtype(dtype), width), n_threads)
-        self._kept_tasks = _tasks(0, self._n_kept, max_tasks)
-        self._made_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), max_tasks)
+        self._stored_tasks = _tasks(0, self._n_kept, max_tasks)
+        self._recomputed_tasks = _tasks(self._n_kept, -(-self.n_rows // HEIGHT), max_tasks)
         self._values = np.empty(_n_values(self._n_kept, self.n_rows), dtype=dtype)
         self.product_bytes = self._values.nbytes
-        self._tiles.parallel(self._store, self._kept_tasks, n_threads)
+        self._tiles.parallel(self._store, self._stored_tasks, n_threads)
 
     def product(self, b: np.ndarray) -> np.ndarray:
         """``Q b``: see `KernelMatrix.product`."""
         self.n_products += 1
         b = np.ascontiguousarray(b, dtype=np.float64)
-        sums = np.zeros((max(len(self._made_tasks), len(self._kept_tasks)), self.n_rows))
+        sums = np.zeros((max(len(self._recomputed_tasks), len(self._stored_tasks)), self.n_rows))
 
         def multiply(task: int) -> None:
-            for rows, columns, values in self._tiles.of_panels(*self._made_tasks[task]):
+            for rows, columns, values in self._tiles.of_panels(*self._recomputed_tasks[task]):
                 if rows == columns:
                     compiled.square_product(values, rows.start, b, sums[task])
                 else:
                     compiled.block_product(values, rows.start, columns.start, b, sums[task])
 
         def read(task: int) -> None:
-            first, last = self._kept_tasks[task]
+            first, last = self._stored_tasks[task]
             compiled.panels_product(self._values, self.n_rows, HEIGHT, first, last, b, sums[task])
 
-        if self._made_tasks:
-            self._tiles.parallel(multiply, range(len(self._made_tasks)), self._n_threads)
-        if len(self._kept_tasks) == 1:  # a small matrix, for which threads would take longer
+        if self._recomputed_tasks:
+            self._tiles.parallel(multiply, range(len(self._recomputed_tasks)), self._n_threads)
+        if len(self._stored_tasks) == 1:  # a small matrix, for which threads would take longer
             read(0)
         else:
-            parallel_map(read, range(len(self._kept_tasks)), self._n_threads)
+            parallel_map(read, range(len(self._stored_tasks)), self._n_threads)
         return sums.sum(axis=0)
 
     def columns(self, positions: np.ndarray) -> np.ndarray:
@@ -181,15 +181,15 @@ class PackedKernelMatrix(MeasuredProducts):
                 within = left[positions[left] >= start]
                 out[:start, within] = values[positions[within] - start, :start].T
 
-        parallel_map(read, self._kept_tasks, self._n_threads)
-        if self._made_tasks:
+        parallel_map(read, self._stored_tasks, self._n_threads)
+        if self._recomputed_tasks:
             self._tiles.columns(positions, made, 0, kept_rows, out, self._n_threads)
             self._tiles.columns(positions, np.arange(len(positions)), kept_rows, self.n_rows, out, self._n_threads)
         return out
 
     def submatrix(self, positions: np.ndarray, dtype: type[np.floating]) -> np.ndarray:
         """The kernel values between some documents, in the lower triangle: see `MeasuredProducts.submatrix`."""
-        if self._made_tasks:
+        if self._recomputed_tasks:
             return super().submatrix(positions, dtype)
         out = np.empty((len(positions), len(positions)), dtype=dtype)
 
@@ -361,8 +361,8 @@ def _plan(source: ValueSource, memory: int, dtype: np.dtype, makers: int, n_task
     if left < 0:
         raise OptionError(
             f"Products with the kernel matrix of {n_rows:,} rows need at least {_megabytes(vectors + tiles(width))} of "
-            f"memory even where nothing of it is kept, and {_megabytes(max(0, memory))} are left for them (all of it "
-            f"takes {_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
+            f"memory even if none of it is stored, and {_megabytes(max(0, memory))} are left for them (storing all of "
+            f"it takes {_megabytes(vectors + tiles(width) + whole)}): raise memory_limit."
         )
     return width, next(kept for kept in range(n_panels, -1, -1) if _n_values(kept, n_rows) * dtype.itemsize <= left)
 
