@@ -103,6 +103,9 @@ def test_an_additive_model(ranksvm, ranksvm_json, folder, tmp_path):
     importance = model.feature_importance(test.X, test.qid)
     assert [item["importance"] for item in document["importances"]] == sorted(importance.tolist(), reverse=True)
     assert document["importances"][0]["weight"] is None
+    columns = [*range(train.X.shape[1]), None]
+    assert sorted((item["column"] for item in document["importances"]), key=columns.index) == columns
+    assert {item["name"] for item in document["importances"] + document["pair"]["features"]} == {None}
     pair = document["pair"]
     assert sum(item["contribution"] for item in pair["features"]) == pytest.approx(pair["difference"])
     stdout = ranksvm("explain", tmp_path / "model", folder / "test.txt").stdout

@@ -1,11 +1,13 @@
 """``ranksvm explain``: the importance of features, and their contributions to differences of scores."""
 
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ranksvm._util.pipeline_steps import steps_of
 from ranksvm._util.text import compared, feature_label, weight_columns
 from ranksvm.cli.features import for_model
 from ranksvm.cli.files import load_scorer, read, row_labels
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 # number of features that a table lists by default
 TABLE_TOP = 10
+# keys of --json whose values have "features"
+_WITH_FEATURES = ("query", "document", "pair")
 
 
 @click.command("explain", short_help="Explain scores, and show the importance of features.")
@@ -76,10 +80,11 @@ def explain_command(
         ranker, X, names = for_model(ranker, rows, data)
         progress.now("Explaining")
         explanation = explain(ranker, X, rows.query_ids, feature_names=names)
+        n_features = steps_of(ranker)[-1].n_features_in_
         labels = row_labels(rows)
         listed = top if as_json else top or TABLE_TOP
         report: dict[str, Any] = {"command": "explain", "model": str(model), "data": str(data)}
-        report.update(importances=None, query=None, document=None, pair=None)
+        report.update(importances=None, **dict.fromkeys(_WITH_FEATURES))
         number = _query(explanation, query, doc, labels, data)
         if doc is not None:
             row = _row(explanation, number, doc, labels)
@@ -98,6 +103,8 @@ def explain_command(
             if len(found.rows) > 1:
                 report["pair"] = _labeled(explanation.pair(*found.rows[:2]).to_dict(listed), labels)
     if as_json:
+        found_in = [report["importances"], *(report[key] and report[key]["features"] for key in _WITH_FEATURES)]
+        _leave_out_made_up_names(itertools.chain.from_iterable(filter(None, found_in)), names, n_features)
         print_json(report)
     else:
         _show(report)
@@ -160,6 +167,15 @@ def _importances(explanation: "Explanation", importance: "np.ndarray", top: int 
         }
         for column in np.argsort(-importance, kind="stable")[:top]
     ]
+
+
+def _leave_out_made_up_names(features: Iterable[dict[str, Any]], names: object, n_features: int) -> None:
+    """Set to None, in place, names of features that have none, and names and columns of functions of two features."""
+    for item in features:
+        if item["column"] >= n_features:
+            item["column"] = item["name"] = None
+        elif names is None:
+            item["name"] = None
 
 
 def _labeled(difference: dict[str, Any], labels: list[str]) -> dict[str, Any]:
