@@ -270,8 +270,10 @@ def test_errors(data):
         weight_intervals(RankSVM(), data.X, data.y, data.qid, tol=0)
     with pytest.raises(OptionError, match="a linear or additive ranker"):
         weight_intervals(StandardScaler(), data.X, data.y, data.qid)
-    with pytest.raises(DataError, match="all rows belong to one query"):
+    with pytest.raises(NoIntervalsError, match=r"all rows belong to one query.* several queries: give qid\."):
         weight_intervals(RankSVM(), data.X, data.y)
+    with pytest.raises(NoIntervalsError, match=r"all rows belong to one query.* several queries\.$"):
+        weight_intervals(RankSVM(), data.X, data.y, np.zeros(len(data.y)))
     with pytest.raises(NoIntervalsError, match="1 query has pairs"):
         weight_intervals(RankSVM(), data.X, np.arange(120) == 0, data.qid)
     with pytest.raises(ValueError, match="not fitted"):

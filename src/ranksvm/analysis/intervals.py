@@ -22,7 +22,7 @@ from ranksvm.data.device_features import DeviceFeatures
 from ranksvm.device.arrays import host_values
 from ranksvm.estimators import RankSVM, RankSVMCV
 from ranksvm.estimators.base.arguments import TrainingFeatures
-from ranksvm.exceptions import DataError, NoIntervalsError, OptionError
+from ranksvm.exceptions import NoIntervalsError, OptionError
 from ranksvm.fits.options import loss_of
 from ranksvm.fits.results.score_difference import LISTED, aligned
 from ranksvm.fits.training_set import TrainingArguments
@@ -309,7 +309,8 @@ def weight_intervals(
     y, qid, group = map(host_values, (y, qid, group))
     queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
-        raise DataError("all rows belong to one query, but intervals need several queries: give qid.")
+        cure = ": give qid" if qid is None and group is None else ""
+        raise NoIntervalsError(f"all rows belong to one query, but intervals need several queries{cure}.")
     given: dict[str, Any] = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     given |= {"pairs": pairs, "pair_weight": pair_weight, "event": event}
     given = {name: host_values(value) for name, value in given.items()}

@@ -20,6 +20,15 @@ def scores(folder, tmp_path):
     return path
 
 
+def test_training_data_of_one_query(ranksvm, tmp_path):
+    (tmp_path / "train").write_text("1 qid:1 1:0.5\n0 qid:1 1:0.2\n")
+    ranksvm("train", tmp_path / "train", "-C", "1", "-o", tmp_path / "model")
+    ranksvm("report", tmp_path / "model", "--test", tmp_path / "train", "--train", tmp_path / "train",
+            "-o", tmp_path / "report.html")  # fmt: skip
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "There are no intervals of weights: all rows belong to one query" in html
+
+
 def test_a_report_with_baselines_and_intervals(ranksvm_json, ranksvm, folder, model, scores, tmp_path):
     other, out = tmp_path / "other.rsvm", tmp_path / "report.html"
     ranksvm("train", folder / "train.txt", "-C", "0.01", "-o", other)

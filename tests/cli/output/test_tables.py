@@ -72,6 +72,9 @@ def test_numbers_for_people():
     assert aligned([123456.7]) == ["123457"]
     assert aligned([40307977.1234, 40307975.5]) == ["40307977.12", "40307975.50"]
     assert aligned([0.3, 0.1 + 0.2]) == ["0.30000", "0.30000"]
+    assert aligned([-1.5e30, 1e28, 0.0]) == ["-1.5000e+30", "1.0000e+28", "0"]
+    assert aligned([1.23456e-20, -1e-21]) == ["1.2346e-20", "-1.0000e-21"]
+    assert aligned([1e20, 1e20 + 1e15]) == ["1.0000000e+20", "1.0000100e+20"]
     assert aligned([math.inf, 1.0, math.nan]) == ["inf", "1.0000", "nan"]
     assert aligned([]) == []
     assert seconds(1.234) == "1.23 s"
