@@ -523,6 +523,21 @@ def test_whatever_is_wrong_with_a_parquet_file_is_one_error_that_names_it(tmp_pa
             read(path)
 
 
+def test_too_little_memory_for_a_parquet_file_is_not_called_damage(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "data.parquet"
+    pa.parquet.write_table(pa.table({"label": [1.0, 0.0], "x": [1.0, 2.0]}), path)
+
+    def no_memory(*_, **__):
+        raise MemoryError("Unable to allocate 15.3 MiB")
+
+    monkeypatch.setattr(_parquet, "_contents", no_memory)
+    for read in (RankingData.from_parquet, lambda path: list(_parquet.read_blocks(path, Columns(), None))):
+        with pytest.raises(DataError, match=r"data\.parquet does not fit into the free memory, or is damaged: Unable"):
+            read(path)
+
+
 def test_values_beyond_the_range_of_a_narrower_type_are_named(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "data.parquet"

@@ -1,12 +1,17 @@
 """The memory limit of a fit: the user's limit, or a share of the free memory."""
 
+import contextlib
 import math
 import os
 import re
+import sys
 from pathlib import Path
 
 from ranksvm._util.types import MemoryLimit
 from ranksvm.exceptions import OptionError
+
+if sys.platform != "win32":
+    import resource
 
 # Share of the free memory that a fit may use by default.
 FREE_SHARE = 0.5
@@ -15,8 +20,9 @@ UNKNOWN_FREE = 2 << 30
 
 MEMINFO = Path("/proc/meminfo")
 STATM = Path("/proc/self/statm")
-# Folder of the files with the memory limit and the used memory of a container, if there is one.
-CGROUP = Path("/sys/fs/cgroup")
+# The control groups of this process, and the folder of all control groups, with their limits and used memory.
+OWN_CGROUPS = Path("/proc/self/cgroup")
+CGROUPS = Path("/sys/fs/cgroup")
 
 # A memory limit as text.
 MEMORY = re.compile(r"(\d+\.?\d*|\.\d+)\s*(?:([kmgt])(i?))?b?", re.IGNORECASE)
@@ -71,17 +77,27 @@ def in_words(size: float) -> str:
 
 def used_memory() -> int:
     """Bytes of memory that this process takes; 0 if the system does not report it."""
+    return _of_statm(1)
+
+
+def free_memory() -> int:
+    """Bytes that can be used without swapping out other programs, within limits of containers and of `ulimit -v`."""
+    return min([_of_machine(), *_of_container(), *_of_address_space()])
+
+
+def _of_statm(field: int) -> int:
     try:
-        return int(STATM.read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(STATM.read_text(encoding="utf-8").split()[field]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):
         return 0
 
 
-def free_memory() -> int:
-    """Bytes that can be used without swapping out other programs, as reported by the system."""
-    available = _of_machine()
-    left = _of_container()
-    return available if left is None else min(available, left)
+def _of_address_space() -> list[int]:
+    """What is left of the limit of the process's address space, if there is one."""
+    if sys.platform == "win32":
+        return []
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return [] if limit == resource.RLIM_INFINITY else [max(0, limit - _of_statm(0))]
 
 
 def _of_machine() -> int:
@@ -95,14 +111,32 @@ def _of_machine() -> int:
         return UNKNOWN_FREE
 
 
-def _of_container() -> int | None:
-    """The remaining memory of a control group; cached files that can be dropped count as free."""
+def _of_container() -> list[int]:
+    """The remaining memory of each control group that this process is in and that has a limit."""
     try:
-        limit = int((CGROUP / "memory.max").read_text(encoding="utf-8"))
-        used = int((CGROUP / "memory.current").read_text(encoding="utf-8"))
-        return max(0, limit - used + _numbers(CGROUP / "memory.stat")["inactive_file"])
-    except (OSError, ValueError, KeyError):
-        return None  # no control group, or no limit
+        groups = [line.split(":", 2) for line in OWN_CGROUPS.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return []  # not Linux
+    left: list[int] = []
+    for _, controllers, path in groups:
+        if not controllers:  # version 2
+            top, names = CGROUPS, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            top, names = CGROUPS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        # The limits of outer groups apply too. In a container the own group may be visible only as the top.
+        folder = top / path.lstrip("/")
+        for each in (folder, *folder.parents[: len(folder.parts) - len(top.parts)]):
+            with contextlib.suppress(OSError, ValueError, KeyError):  # no such group, or no limit
+                left.append(_left_in(each, *names))
+    return left
+
+
+def _left_in(folder: Path, limit: str, used: str, cached: str) -> int:
+    """The remaining memory of a control group; cached files that can be dropped count as free."""
+    allowed, taken = (int((folder / name).read_text(encoding="utf-8")) for name in (limit, used))
+    return max(0, allowed - taken + _numbers(folder / "memory.stat")[cached])
 
 
 def _numbers(file: Path) -> dict[str, int]:

@@ -31,7 +31,7 @@ _ROWS = 1 << 16
 _STREAM_ROWS = 1 << 12
 _METADATA = b"ranksvm"
 # Exceptions that a damaged file can cause, besides errors of pyarrow, most of which are subclasses of these.
-_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError, ValueError
+_MALFORMED = ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError
 
 
 def _pyarrow() -> ModuleType:
@@ -134,6 +134,8 @@ def _reading(pa: ModuleType, name: str) -> Iterator[None]:
         yield
     except RankSVMError:
         raise
+    except MemoryError as error:  # a damaged file can claim any size
+        raise DataError(f"{name} does not fit into the free memory, or is damaged: {error}") from error
     except (pa.ArrowException, *_MALFORMED) as error:
         what = str(error) or type(error).__name__
         raise DataError(f"{name} is not a Parquet file, or is damaged: {what}") from error

@@ -342,8 +342,9 @@ def pyarrow_with(module: str, what: str) -> ModuleType:
         importlib.import_module(f"pyarrow.{module}")
         if module == "csv":  # pyarrow loads this while it converts columns, and then loses Ctrl-C
             importlib.import_module("pyarrow.compute")
-    except ImportError:
-        raise MissingDependencyError(f'{what} needs pyarrow: pip install "ranksvm[parquet]"') from None
+    except ImportError as error:
+        why = "" if isinstance(error, ModuleNotFoundError) else f" (the installed one cannot be loaded: {error})"
+        raise MissingDependencyError(f'{what} needs pyarrow: pip install "ranksvm[parquet]"{why}') from None
     if callable(signal.getsignal(signal.SIGTERM)):
         # The program handles signals itself, as commands do. While pyarrow reads CSV, its own handlers would lose them.
         pyarrow.enable_signal_handlers(False)

@@ -130,7 +130,7 @@ def read_cache(path: PathLike, make: Callable[..., T], *, mapped: bool, verify: 
     try:
         arrays = {entry.name: _array(content, entry) for entry in entries}
         return make(**_fields(header, arrays))
-    except (LookupError, MemoryError, TypeError, ValueError, OverflowError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise DataError(f"{name} is altered: its arrays do not form a data set ({error}).") from error
 
 
