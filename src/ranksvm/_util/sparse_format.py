@@ -8,7 +8,7 @@ import ranksvm._compiled.linear as linear
 from ranksvm._util.types import CSRMatrix, SparseMatrix
 from ranksvm.exceptions import DataError
 
-__all__ = ["check_sparse_format", "without_duplicates"]
+__all__ = ["check_sparse_format", "contiguous", "without_duplicates"]
 
 
 def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
@@ -39,6 +39,22 @@ def check_sparse_format(X: SparseMatrix, name: str = "X") -> None:
                 raise DataError(f"{name} is not a valid COO matrix: its {which} numbers exceed the shape {X.shape}.")
     elif X.format in ("csr", "csc", "bsr"):
         _check_compressed(X, name)
+
+
+def contiguous(X: CSRMatrix) -> CSRMatrix:
+    """A CSR matrix as compiled loops need it: the matrix itself, or a copy if an array of it is a view with gaps.
+
+    Parameters
+    ----------
+    X : CSR matrix or array
+        The matrix.
+
+    Returns
+    -------
+    CSR matrix or array
+        The same matrix.
+    """
+    return X if all(array.flags.c_contiguous for array in (X.data, X.indices, X.indptr)) else X.copy()
 
 
 def without_duplicates(X: CSRMatrix) -> CSRMatrix:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import check_unmasked, is_sparse
 from ranksvm._util.lazy import first_import
-from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.sparse_format import check_sparse_format, contiguous
 from ranksvm._util.types import DataFrame, Features, MatrixLike
 from ranksvm.data.device_features import DeviceFeatures, device_features
 from ranksvm.data.numeric_column import is_plain_vector
@@ -426,6 +426,7 @@ def validated(
     if not is_frame(X):
         if is_sparse(X):
             check_sparse_format(X)
+            X = contiguous(X.tocsr()) if X.format == "csr" else X
         if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
             raise DataError(f"features must be numbers, but X has the type {X.dtype}: encode the times as numbers.")
         if y is _NO_LABELS:

@@ -96,3 +96,15 @@ def test_values_that_are_not_finite_are_found(form):
     bad[2, 1] = np.nan
     with pytest.raises(DataError, match=r"NaN at X\[2, 1\]"):
         validated_features(RankSVM(), form(bad), n_threads=1, reset=True)
+
+
+def test_csr_of_a_column_of_an_array():
+    # SciPy keeps views with gaps
+    entries = np.array([[0, 1.0], [2, 2.0], [1, 3.0], [0, -1.0]])
+    columns = np.array([[0, 9], [2, 9], [1, 9], [0, 9]], dtype=np.int32)
+    given = sp.csr_array((entries[:, 1], columns[:, 0], np.arange(5, dtype=np.int32)), shape=(4, 3))
+    labels, qid = [1, 0, 1, 0], [0, 0, 1, 1]
+    for values in (given, given.astype(int)):
+        model = RankSVM().fit(values, labels, qid=qid)
+        np.testing.assert_array_equal(model.predict(values), model.predict(given.copy()))
+        assert model.objective_ == RankSVM().fit(given.copy(), labels, qid=qid).objective_

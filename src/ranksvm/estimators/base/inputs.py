@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ranksvm._util.checks import is_sparse
-from ranksvm._util.sparse_format import check_sparse_format
+from ranksvm._util.sparse_format import check_sparse_format, contiguous
 from ranksvm._util.threads import effective_n_jobs
 from ranksvm._util.types import Features, MatrixLike, MemoryLimit
 from ranksvm.data import Preferences, Queries, frames, validation
@@ -390,7 +390,7 @@ def _plain_features(ranker: "Ranker", X: MatrixLike, reset: bool) -> Features | 
         if named:
             del ranker.feature_names_in_
         ranker.n_features_in_ = X.shape[1]
-    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X.tocsr()
+    return np.ascontiguousarray(X) if isinstance(X, np.ndarray) else contiguous(X.tocsr())
 
 
 def _on_host(training: TrainingArguments) -> TrainingArguments:
