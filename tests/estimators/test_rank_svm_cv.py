@@ -1,5 +1,7 @@
 """RankSVMCV: what it chooses by, and what it keeps of it."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -112,3 +114,14 @@ def test_err_has_the_scale_of_all_labels():
     for (train, test), value in zip(QueryKFold(3).split(data.X, qid=data.qid), ranker.scores_[0], strict=True):
         scores = RankSVM(C=0.01).fit(data.X[train], y[train], qid=data.qid[train]).predict(data.X[test])
         assert value == evaluate(y[test], scores, data.qid[test], "err", max_label=4)["err"]
+
+
+def test_the_rows_of_one_fold_are_in_memory_at_a_time():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(4000, 300)), rng.integers(0, 3, 4000), np.repeat(np.arange(200), 20)
+    RankSVMCV(Cs=[1e-4], cv=5, solver="tron").fit(X[:200], y[:200], qid=qid[:200])  # imports
+    tracemalloc.start()
+    RankSVMCV(Cs=[1e-4], cv=5, solver="tron", n_jobs=1).fit(X, y, qid=qid)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1.4 * X.nbytes  # the training and test rows of a fold are as many as those of X

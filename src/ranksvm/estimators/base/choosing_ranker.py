@@ -415,9 +415,12 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 else:
                     test_set = EvaluationSets([name], [held_out], [metric], convention)
                     _, evaluations = self._solve_and_evaluate_path(problem, Cs, test_set, where, steps)
+                    del test_set
                 problem.release()
+                del problem
                 for parts, each in zip(found[place], evaluations, strict=True):
                     parts.extend(each)
+            del fold, held_out  # before the rows of the next fold are copied
         choice = self._choose(settings, Cs, metric, found)
         problem = self._problem(data, options, settings[choice.setting_number])
         line = "chosen: %sC = %s, %s %.4f; fitting it to all data"
