@@ -110,6 +110,16 @@ def test_listed_pairs(data, parts_of, with_ids):
     assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
 
 
+def test_pairs_without_weight_are_counted_in_every_part():
+    X, qid = np.arange(6.0)[:, np.newaxis], np.repeat([0, 1, 2], 2)
+    arguments = {"pairs": [[1, 0], [3, 2], [5, 4]], "pair_weight": [1.0, 0.0, 2.0]}
+    expected = RankSVM().fit(X, qid=qid, **arguments)
+    cut = da.from_array(X, chunks=(2, 1)), da.from_array(qid, chunks=2)
+    fit = DaskRankSVM(n_partitions=3).fit(cut[0], qid=cut[1], **arguments)
+    assert fit.n_pairs_ == expected.n_pairs_ == 3
+    assert fit.objective_ == pytest.approx(expected.objective_, rel=1e-9)
+
+
 def test_listed_pairs_that_are_invalid(data, parts_of, tmp_path):
     X, y, qid = parts_of(data)
     last = int(np.flatnonzero(data.qid == data.qid[-1])[0])
@@ -326,6 +336,18 @@ def test_the_local_model_is_an_ordinary_one(data, parts_of, tmp_path):
     np.testing.assert_array_equal(ranksvm.load(tmp_path / "model.rsvm").coef_, local.coef_)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fit)).coef_, local.coef_)
     assert clone(fit).get_params() == fit.get_params()
+
+
+def test_the_tasks_of_a_score_grow_with_the_parts(data, parts_of):
+    local = RankSVM(C=C).fit(data.X, data.y, qid=data.qid)
+    fit = DaskRankSVM(C=C, n_partitions=2).fit(data.X, data.y, qid=data.qid)
+    expected, n_tasks = local.score(data.X, data.y, qid=data.qid), []
+    for chunk in (12, 6):
+        X, y, qid = parts_of(data, chunk)
+        score = fit.score(X, y, qid=qid)
+        n_tasks.append(len(score.__dask_graph__()))
+        assert float(score) == pytest.approx(expected, rel=1e-12)
+    assert n_tasks[1] < 2.1 * n_tasks[0]
 
 
 def test_evaluation_sets(data, parts_of):

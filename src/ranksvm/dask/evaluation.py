@@ -47,6 +47,9 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.dask")
 
+# Scores of `lazy_metric` are divided by query into at most this many pieces per part: each is a task for every part.
+MAX_PIECES = 16
+
 # The weights of a linear model, or the function of an additive one.
 Scorer = np.ndarray | AdditiveFunction
 
@@ -343,7 +346,7 @@ def lazy_metric(
         count=lambda sizes: list(dask.compute(*sizes)),
         missing=model._takes_missing,
     )
-    n = len(inputs.rows)
+    n = min(len(inputs.rows), MAX_PIECES)
     split = dask.delayed(_scored, nout=n, pure=False)
     pieces = [split(rows, scoring_function(model), n, inputs.files) for rows in inputs.rows]
     by_query = [[piece[to] for piece in pieces] for to in range(n)]

@@ -10,7 +10,7 @@ from ranksvm.dask.rows import ROW, Rows, hashes_of
 from ranksvm.data import PairList, Preferences, Queries, frames
 from ranksvm.data.numeric_column import checked_weights
 from ranksvm.data.pair_list import groups_of_pairs, row_numbers
-from ranksvm.exceptions import DataError, NoComparablePairsError
+from ranksvm.exceptions import DataError
 from ranksvm.terms.parts.part import Part
 
 if TYPE_CHECKING:
@@ -253,17 +253,17 @@ def part_of_pairs(rows: Rows, listed: Listed, weighting: str, n_features: int, i
     """
     rows = rows.with_features(n_features)
     part_pairs = pairs_in_part(rows, listed)
-    weights = {name: values for name, values in rows.weights.items() if name != ROW}
-    try:
-        pairs = PairList.from_pairs(
-            rows.queries,
-            part_pairs.places,
-            pair_weight=listed.weight[part_pairs.numbers],
-            weighting=weighting,
-            **weights,
-        )
-    except NoComparablePairsError:
+    if not len(part_pairs.numbers):
         return Part(rows.X[:0], _none())
+    weights = {name: values for name, values in rows.weights.items() if name != ROW}
+    pairs = PairList.from_pairs(
+        rows.queries,
+        part_pairs.places,
+        pair_weight=listed.weight[part_pairs.numbers],
+        weighting=weighting,
+        may_be_weightless=True,
+        **weights,
+    )
     if in_place:
         return Part(rows.X, pairs, sample_weight=rows.weights.get("sample_weight"))
     return Part(rows.X[pairs.rows], pairs.renumbered())

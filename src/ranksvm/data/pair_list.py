@@ -94,6 +94,7 @@ class PairList:
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
         propensity: ArrayLike | None = None,
+        may_be_weightless: bool = False,
     ) -> "PairList":
         """Create the list from pairs of row numbers.
 
@@ -110,6 +111,8 @@ class PairList:
             ``query_weight`` and ``propensity`` apply.
         sample_weight, query_weight, propensity : array-like of shape (n_rows,), optional
             Factors of the weight of a pair, by row: see `PairWeights`.
+        may_be_weightless : bool
+            Whether all pairs may have zero weight: they may be one part of the pairs of a fit.
 
         Returns
         -------
@@ -122,7 +125,7 @@ class PairList:
             When a row number is out of range, a row is paired with itself or with a row of another query, a weight is
             negative or not finite, or the weights of the pairs overflow.
         NoComparablePairsError
-            When there is no pair, or no pair of positive weight.
+            When there is no pair, or no pair of positive weight unless ``may_be_weightless``.
         """
         preferred, other = row_numbers(pairs, queries)
         weight = checked_weights("pair_weight", pair_weight, len(preferred), "pairs")
@@ -134,7 +137,7 @@ class PairList:
             weight = np.divide(weight, total, out=np.zeros(len(weight)), where=total > 0.0)
         weight = weight * upper[preferred] * document[other]
         check_total(float(weight.sum()))
-        if not weight.any():
+        if not (may_be_weightless or weight.any()):
             raise NoComparablePairsError(f"All {len(weight)} pairs have zero weight: there is nothing to learn from.")
         return cls._grouped(preferred, other, weight)
 
