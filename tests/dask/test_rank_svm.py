@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from distributed import Client
 from sklearn.base import clone
 
 import ranksvm
@@ -557,6 +558,15 @@ def test_scattered_data_are_said_to_be(client, data):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         DaskRankSVM(C=C).fit(data.X, data.y, qid=data.qid)
+
+
+def test_a_closed_client(client, data, parts_of):
+    X, y, qid = parts_of(data)
+    ranker = DaskRankSVM()
+    with Client(client.scheduler.address, set_as_default=False) as closed:
+        ranker.client = closed
+    with pytest.raises(ClusterError, match=r"is closed: set ranker\.client"):
+        ranker.fit(X, y, qid=qid)
 
 
 def test_no_client(data, monkeypatch):

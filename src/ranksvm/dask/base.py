@@ -220,7 +220,10 @@ class DaskRanker(BaseEstimator):
         return PartitionedProblem(term, options, monotone_signs(options.monotone, term.n_variables, names))
 
     def _cluster(self) -> Cluster:
-        cluster = Cluster(self.client, float(self.timeout))
+        client = self.client
+        if client.status == "closed":
+            raise ClusterError("the client of the Dask cluster is closed: set ranker.client to an open one.")
+        cluster = Cluster(client, float(self.timeout))
         cluster.check_workers()
         check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
         return cluster
