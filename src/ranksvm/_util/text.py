@@ -53,12 +53,14 @@ def power(value: float) -> str:
 def aligned(values: Sequence[float]) -> list[str]:
     """Numbers with equally many decimals, such that the largest has five significant digits, and their range three.
 
-    If the largest is below 1e-10 or at least 1e15, they are written with exponents instead.
+    If the largest is below 1e-10 or at least 1e15, they are written with exponents instead. Infinities and NaN do not
+    count.
     """
-    largest = max((abs(value) for value in values), default=0.0)
-    exponent = math.floor(math.log10(largest)) if 0 < largest < math.inf else 0
+    finite = [value for value in values if math.isfinite(value)]
+    largest = max(map(abs, finite), default=0.0)
+    exponent = math.floor(math.log10(largest)) if largest else 0
     digits = 4 - exponent
-    extent = max(values, default=0.0) - min(values, default=0.0)
+    extent = max(finite, default=0.0) - min(finite, default=0.0)
     if 1e-12 * largest < extent < math.inf:  # a smaller one is round-off
         digits = max(digits, 2 - math.floor(math.log10(extent)))
     if not -10 <= exponent < 15:

@@ -76,6 +76,8 @@ def test_numbers_for_people():
     assert aligned([1.23456e-20, -1e-21]) == ["1.2346e-20", "-1.0000e-21"]
     assert aligned([1e20, 1e20 + 1e15]) == ["1.0000000e+20", "1.0000100e+20"]
     assert aligned([math.inf, 1.0, math.nan]) == ["inf", "1.0000", "nan"]
+    assert aligned([math.nan, 1e-20, -math.inf, 0.0]) == ["nan", "1.0000e-20", "-inf", "0"]
+    assert aligned([math.nan, 123456.7]) == ["nan", "123457"]
     assert aligned([]) == []
     assert seconds(1.234) == "1.23 s"
     assert seconds(123.4) == "123 s"
