@@ -99,7 +99,7 @@ class Target:
             assert one.seq is None or events[one.seq] == one.event
         learning = replay(store).learning
         assert learning.to_bytes() == store.checkpoint().state
-        found = {"all": len(events), "skipped": learning.skipped, "passed over": len(store.passed_over())}
+        found = {"all": len(events), "skipped": learning.skipped, "marked as skipped": len(store.skipped_entries())}
         self.figures["entries"].update(found)
         store.close()
 
