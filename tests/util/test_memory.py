@@ -97,6 +97,8 @@ def test_a_container_that_sees_its_own_group_as_the_top(tmp_path, monkeypatch):
     (tmp_path / "cgroup").write_text("4:memory:/docker/0123abcd\n")
     set_group(tmp_path / "memory", 2_000_000, 1_500_000, 0, version=1)
     assert memory.free_memory() == 500_000
+    (tmp_path / "cgroup").write_bytes(b"4:memory:/not UTF-8: \xff\n")
+    assert memory.free_memory() == 500_000
 
 
 def test_the_limit_of_the_address_space(tmp_path, monkeypatch):

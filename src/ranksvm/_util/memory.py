@@ -114,11 +114,12 @@ def _of_machine() -> int:
 def _of_container() -> list[int]:
     """The remaining memory of each control group that this process is in and that has a limit."""
     try:
-        groups = [line.split(":", 2) for line in OWN_CGROUPS.read_text(encoding="utf-8").splitlines()]
+        lines = OWN_CGROUPS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return []  # not Linux
     left: list[int] = []
-    for _, controllers, path in groups:
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
         if not controllers:  # version 2
             top, names = CGROUPS, ("memory.max", "memory.current", "inactive_file")
         elif "memory" in controllers.split(","):
