@@ -309,8 +309,8 @@ def weight_intervals(
     y, qid, group = map(host_values, (y, qid, group))
     queries = Queries.of(qid, group, checks.n_rows_of(X))
     if queries.n_queries < 2:
-        cure = ": give qid" if qid is None and group is None else ""
-        raise NoIntervalsError(f"all rows belong to one query, but intervals need several queries{cure}.")
+        advice = ": give qid" if qid is None and group is None else ""
+        raise NoIntervalsError(f"all rows belong to one query, but intervals need several queries{advice}.")
     given: dict[str, Any] = {"sample_weight": sample_weight, "query_weight": query_weight, "propensity": propensity}
     given |= {"pairs": pairs, "pair_weight": pair_weight, "event": event}
     given = {name: host_values(value) for name, value in given.items()}
