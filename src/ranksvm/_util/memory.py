@@ -94,10 +94,11 @@ def _of_statm(field: int) -> int:
 
 def _of_address_space() -> list[int]:
     """What is left of the limit of the process's address space, if there is one."""
-    if sys.platform == "win32":
-        return []
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return [] if limit == resource.RLIM_INFINITY else [max(0, limit - _of_statm(0))]
+    if sys.platform != "win32":
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        if limit != resource.RLIM_INFINITY:
+            return [max(0, limit - _of_statm(0))]
+    return []
 
 
 def _of_machine() -> int:
