@@ -45,6 +45,8 @@ def test_hashes_depend_on_the_content_alone():
     words = np.array(["a", "b", "1"])
     np.testing.assert_array_equal(hashes_of(words), hashes_of(words.astype(object)))
     assert hashes_of(np.array(["1"])) != hashes_of(np.array([1]))
+    for plain, scalar in [("a", np.str_("a")), (3, np.float32(3)), (0.5, np.float64(0.5)), (7, np.int8(7))]:
+        assert hashes_of(np.array([scalar], dtype=object)) == hashes_of(np.array([plain]))
     days = np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]")
     np.testing.assert_array_equal(hashes_of(days), hashes_of(days.astype("datetime64[ns]")))
     assert len(np.unique(hashes_of(np.arange(10_000)) % np.uint64(8))) == 8

@@ -452,9 +452,9 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 
 def _hash(value: object) -> int:
-    if isinstance(value, int | np.integer) or (
-        isinstance(value, float) and value.is_integer() and abs(value) < 2.0**62
-    ):
+    if isinstance(value, np.generic):  # in an array of objects; its repr has the name of its type
+        value = value.item()
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 2.0**62):
         return int(_mixed(np.array([int(value) % 2**64], dtype=np.uint64))[0])
     content = value if isinstance(value, bytes) else repr(value).encode()
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
