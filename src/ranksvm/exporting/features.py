@@ -107,7 +107,7 @@ def read_names(path: PathLike) -> dict[str, str] | list[str]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DataError(f"{path}: the file with the names of features is not UTF-8 text.") from None
+        raise DataError(f"{path}: not UTF-8 text. Save the names of features in UTF-8.") from None
     if text.lstrip()[:1] in ("{", "["):
         try:
             return json.loads(text)
