@@ -289,19 +289,19 @@ def _aligned_parts(
         raise DataError(f"{name}={values!r} names a column, but X is not a dask DataFrame.")
     sized_X = X if isinstance(X, da.Array) and not np.isnan(X.chunks[0]).any() else None
     if not dask.is_dask_collection(values):
-        array = np.asarray(values)
-        if sized_X is None or array.ndim == 0:
+        values = np.asarray(values)
+        if sized_X is None or values.ndim == 0:
             raise DataError(f"{name} is no dask collection: give one with the same parts as X.")
-        if len(array) != sized_X.shape[0]:
-            raise DataError(f"X has {sized_X.shape[0]} rows, but {name} has {len(array)}.")
-        values = da.from_array(array, chunks=(sized_X.chunks[0],))
-    if isinstance(values, da.Array):
-        column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
-        if sized_X is not None and not np.isnan(column.chunks[0]).any():
-            if column.shape[0] != sized_X.shape[0]:
-                raise DataError(f"X has {sized_X.shape[0]} rows, but {name} has {column.shape[0]}.")
-            column = column.rechunk((sized_X.chunks[0],)) if column.chunks[0] != sized_X.chunks[0] else column
-        values = column
+    elif isinstance(values, da.Array) and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if sized_X is not None and isinstance(values, np.ndarray | da.Array) and not np.isnan(values.shape[0]):
+        if values.shape[0] != sized_X.shape[0]:
+            raise DataError(f"X has {sized_X.shape[0]} rows, but {name} has {values.shape[0]}.")
+        chunks = (sized_X.chunks[0],)
+        if isinstance(values, np.ndarray):
+            values = da.from_array(values, chunks=chunks)
+        elif values.chunks[0] != chunks[0]:
+            values = values.rechunk(chunks)
     blocks = blocks_of(values, name)
     if len(blocks) != n_parts:
         raise DataError(f"X has {n_parts} parts, but {name} has {len(blocks)}: give them the same parts.")
