@@ -124,4 +124,4 @@ def test_the_rows_of_one_fold_are_in_memory_at_a_time():
     RankSVMCV(Cs=[1e-4], cv=5, solver="tron", n_jobs=1).fit(X, y, qid=qid)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert peak < 1.4 * X.nbytes  # the training and test rows of a fold are as many as those of X
+    assert peak < 1.4 * X.nbytes  # the training and test rows of one fold together have the size of X

@@ -44,8 +44,9 @@ _ROWS = 1 << 14
 REFUSED_VALUE = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to ([^:]+): invalid value '(.*)'", re.S
 )
-# spellings of an infinite value in a file
+# a name in quotes
 _QUOTED = re.compile(rb'"[^"]*"')
+# spellings of an infinite value in a file
 _INFINITY = re.compile(r"\s*[+-]?inf(inity)?\s*", re.I)
 # spellings of booleans
 _BOOLEANS = ("true", "false")

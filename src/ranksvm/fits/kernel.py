@@ -70,7 +70,7 @@ SOLVER_VECTORS = 50
 # models keep their width: their pairs move less, and 10 times the width took up to 7 times as long.)
 WIDEN = 30.0
 # After a solution that took more than MANY_STEPS steps, the multiple is WIDEN_MORE. (CPU seconds with and without this:
-# gamma = 2^-1 47 and 70, gamma = 2^-2 34 and 34. At smaller values of gamma no solution takes so many steps.)
+# gamma = 2^-1 47 and 70, gamma = 2^-2 34 and 34. For smaller gammas no solution takes more than MANY_STEPS steps.)
 MANY_STEPS, WIDEN_MORE = 40, 200.0
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
