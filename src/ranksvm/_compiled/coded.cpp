@@ -8,8 +8,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 static constexpr CodedLoops kCoded = {coded_values,       coded_gather_sums, coded_look_up, coded_add_up,
                                       coded_fill<double>, coded_fill<float>, coded_cells,  coded_counts, codes_within};
 template <class Real>
-static constexpr LevelLoops<Real> kLevels = {feature_levels<Real>, sort_values<Real>, value_cuts<Real>, range_sums<Real>,
-                                              copy_columns<Real>};
+static constexpr LevelLoops<Real> kLevels = {feature_levels<Real>, value_cuts<Real>, range_sums<Real>, copy_columns<Real>};
 
 template <> const CodedLoops &loops() { return kCoded; }
 template <> const LevelLoops<float> &loops() { return kLevels<float>; }

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #include "coded_loops.hpp"
 #include "portable.hpp"
@@ -540,84 +539,6 @@ RANKSVM_INLINE bool feature_levels(const Real *X, int64_t n_features, const doub
         }
     }
     return finite;
-}
-
-// Maps numbers to unsigned integers in the same order, NaN to the last one, and back; -0 becomes 0. (Without branches, which
-// processors cannot predict here.)
-template <class Bits, class Real>
-RANKSVM_INLINE Bits key_of(Real x) {
-    constexpr int kLast = 8 * sizeof(Bits) - 1;
-    const bool missing = x != x;
-    Bits bits;
-    x += Real(0);
-    std::memcpy(&bits, &x, sizeof bits);
-    const Bits negative = Bits(0) - (bits >> kLast);
-    bits ^= negative | (Bits(1) << kLast);
-    return missing ? ~Bits(0) : bits;
-}
-
-template <class Real, class Bits>
-RANKSVM_INLINE Real value_of(Bits key) {
-    constexpr int kLast = 8 * sizeof(Bits) - 1;
-    const Bits negative = (key >> kLast) - Bits(1);
-    const Bits bits = key ^ (negative | (Bits(1) << kLast));
-    Real x;
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-// Sorts the values of each of several arrays in ascending order; the output may overwrite the input. This is a radix sort of
-// the bits, kRadixBits at a time, beginning with the lowest bits. Its time hardly depends on the values. An array must have
-// fewer than 2^32 values.
-constexpr int kRadixBits = 11;
-
-template <class Real>
-RANKSVM_INLINE void sort_values(const Real *all_values, int64_t n_arrays, int64_t n, Real *all_out) {
-    using Bits = typename std::conditional<sizeof(Real) == 4, std::uint32_t, std::uint64_t>::type;
-    constexpr int kDigits = (8 * static_cast<int>(sizeof(Bits)) + kRadixBits - 1) / kRadixBits;
-    constexpr std::size_t kRadix = std::size_t{1} << kRadixBits;
-    Vector<std::uint32_t> places(kDigits * kRadix);
-    const std::size_t size = 2 * static_cast<std::size_t>(n) + 1;
-    Bits *const memory = Allocator<Bits>().allocate(size);
-    for (int64_t k = 0; k < n_arrays; ++k) {
-        const Real *values = all_values + k * n;
-        Real *out = all_out + k * n;
-        Bits *keys = memory, *sorted = memory + n;
-        // zeros, the most frequent value of many features, are only counted
-        const Bits zero = key_of<Bits>(Real(0));
-        int64_t n_others = 0, n_below = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            const Bits key = key_of<Bits>(values[i]);
-            keys[n_others] = key;
-            n_others += key != zero ? 1 : 0;
-            n_below += key < zero ? 1 : 0;
-        }
-        std::uint32_t *const counts = places.data();
-        std::fill(places.begin(), places.end(), 0);
-        for (int64_t i = 0; i < n_others; ++i) {
-            const Bits key = keys[i];
-            for (int d = 0; d < kDigits; ++d) ++counts[d * kRadix + ((key >> (d * kRadixBits)) & (kRadix - 1))];
-        }
-        for (int d = 0; d < kDigits; ++d) {
-            std::uint32_t *next = counts + d * kRadix, place = 0;
-            const int shift = d * kRadixBits;
-            if (n_others > 0 && next[(keys[0] >> shift) & (kRadix - 1)] == n_others) continue;  // the same digit everywhere
-            for (std::size_t digit = 0; digit < kRadix; ++digit) {
-                const std::uint32_t count = next[digit];
-                next[digit] = place;
-                place += count;
-            }
-            for (int64_t i = 0; i < n_others; ++i) {
-                const Bits key = keys[i];
-                sorted[next[(key >> shift) & (kRadix - 1)]++] = key;
-            }
-            std::swap(keys, sorted);
-        }
-        for (int64_t i = 0; i < n_below; ++i) out[i] = value_of<Real>(keys[i]);
-        std::fill_n(out + n_below, n - n_others, Real(0));
-        for (int64_t i = n_below; i < n_others; ++i) out[i + n - n_others] = value_of<Real>(keys[i]);
-    }
-    Allocator<Bits>().deallocate(memory, size);
 }
 
 // The sum of numbers, each of them capped, added up in NumPy's order, so that the cuts are those that additive/bins.py finds

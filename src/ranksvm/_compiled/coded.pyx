@@ -53,7 +53,6 @@ cdef extern from "coded_loops.hpp" namespace "ranksvm" nogil:
 
     cppclass LevelLoops[Real]:
         bint (*levels)(const Real *, int64_t, const double *, const int64_t *, int64_t, int64_t, uint8_t *) except +
-        void (*sort)(const Real *, int64_t, int64_t, Real *) except +
         void (*cuts)(const Real *, int64_t, int64_t, const int64_t *, int64_t, int64_t *, int64_t *) except +
         void (*sums)(const Real *, int64_t, const int64_t *, int64_t, double *)
         void (*columns)(const Real *, int64_t, int64_t, int64_t, int64_t, Real *)
@@ -334,30 +333,6 @@ def append_cells(const uint8_t[:, ::1] codes, const int64_t[:, ::1] pairs, const
             for k in range(n_pairs):
                 out[i, n_features + k] = <uint8_t>(
                     tables[k, 0, codes[i, pairs[k, 0]]] + tables[k, 1, codes[i, pairs[k, 1]]])
-
-
-def sort_values(const real[::1] values, real[::1] out):
-    """``out`` is ``values`` in ascending order, NaN last."""
-    need("out", out.shape[0], values.shape[0])
-    _need_few(values.shape[0])
-    if values.shape[0]:
-        with nogil:
-            loops_of[LevelLoops[real]](chosen).sort(&values[0], 1, values.shape[0], &out[0])
-
-
-def sort_rows(real[:, ::1] values):
-    """Put the values of each row in ascending order, in place, NaN last."""
-    _need_few(values.shape[1])
-    if values.shape[0] and values.shape[1]:
-        with nogil:
-            loops_of[LevelLoops[real]](chosen).sort(&values[0, 0], values.shape[0], values.shape[1], &values[0, 0])
-
-
-cdef int _need_few(int64_t n_values) except -1:
-    """Refuse 2^32 values or more: their places do not fit into 32 bits."""
-    if n_values >> 32:
-        raise ValueError("a feature has 2^32 values or more")
-    return 0
 
 
 def value_cuts(const real[::1] values, int64_t max_bins, int64_t[::1] cuts):

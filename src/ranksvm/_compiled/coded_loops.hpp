@@ -83,8 +83,6 @@ struct LevelLoops {
     // are finite.
     bool (*levels)(const Real *X, int64_t n_features, const double *cuts, const int64_t *pointers, int64_t start, int64_t stop,
                    uint8_t *codes);
-    // sorts each of several arrays of n values in ascending order, NaN last; `out` may be `values`
-    void (*sort)(const Real *values, int64_t n_arrays, int64_t n, Real *out);
     // where to cut the first lengths[k] values of each array k, which ascend and have no NaN, into at most max_bins bins;
     // n_cuts[k] receives the number of cuts
     void (*cuts)(const Real *values, int64_t n_arrays, int64_t n, const int64_t *lengths, int64_t max_bins, int64_t *cuts,
