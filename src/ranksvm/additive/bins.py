@@ -260,13 +260,13 @@ def described_sample(
     def described(j: int, values: np.ndarray, counted: np.ndarray | None, cuts: np.ndarray) -> Described:
         """The levels of a feature, and its mean at each level, from its ascending values and the places of its cuts."""
         if len(values):
-            whole = np.zeros(1, dtype=np.int64)
-            total = _totals(values, counted, whole)[0]
-            mean[j] = values.dtype.type(total / _sums(counted, whole, len(values))[0])
+            first = np.append(0, cuts)
+            totals, counts = _totals(values, counted, first), _sums(counted, first, len(values))
+            mean[j] = values.dtype.type(totals.sum() / counts.sum())
             ranges[j] = values[0], values[-1]
         if j in categorical:
-            starts, counts = _distinct(values, counted)
-            kept = np.sort(np.argsort(-counts, kind="stable")[: max_bins - 1])
+            starts, frequencies = _distinct(values, counted)
+            kept = np.sort(np.argsort(-frequencies, kind="stable")[: max_bins - 1])
             bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64))
             means = np.full(bins.n_levels, mean[j])
             means[1 : 1 + len(kept)] = values[starts[kept]]
@@ -274,8 +274,7 @@ def described_sample(
         bins = FeatureBins(_between(values[cuts - 1], values[cuts]), bool(missing[j]))
         means = np.full(bins.n_levels, mean[j])
         if len(values):
-            first = np.append(0, cuts)
-            means[: bins.n_steps + 1] = _totals(values, counted, first) / _sums(counted, first, len(values))
+            means[: bins.n_steps + 1] = totals / counts
         return bins, means
 
     def several(first: int) -> list[Described]:
@@ -536,6 +535,8 @@ def missing_features(X: Rows, n_threads: int = 1) -> np.ndarray:
 
 def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.ndarray | None]:
     """The rows of X that `quantile_rows` selects, and how often each counts."""
+    if sample_weight is None and X.shape[0] <= QUANTILE_ROWS:
+        return X.stacked() if isinstance(X, TwoBlocks) else X, None
     rows = quantile_rows(X.shape[0], sample_weight)
     if len(rows) == X.shape[0]:
         return X.stacked() if isinstance(X, TwoBlocks) else X, sample_weight
