@@ -155,27 +155,28 @@ class AdditiveTerms:
         starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
         return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
 
-    def level_rows(self, column: int) -> np.ndarray:
-        """The value of each variable of a column of codes at each of its levels or cells.
+    def rows_of(self, codes: np.ndarray, first: int, last: int) -> np.ndarray:
+        """The values of the variables of some columns of codes, for some rows.
 
         Parameters
         ----------
-        column : int
-            Number of the column.
+        codes : ndarray of uint8, shape (n_rows, n_columns)
+            The codes.
+        first, last : int
+            The columns are ``first`` to ``last - 1``.
 
         Returns
         -------
-        ndarray of float64, shape (number of levels or cells, number of variables)
+        ndarray of float64, shape (n_rows, number of variables)
             The values by which the weights are multiplied.
         """
-        own, variables = self.columns[column : column + 1].copy(), self.variables_at(column) - self.n_linear
-        own[:, 5:] = 0
-        steps, extra, more_steps, more_extra, is_pair = own[0, :5].tolist()
-        n_entries = (steps + extra + 1) * (more_steps + more_extra + 1 if is_pair else 1)
-        codes = np.arange(n_entries, dtype=np.uint8)[:, np.newaxis]
-        features = coded.CodedFeatures(codes, own, self.scales[variables])
-        found = np.empty((n_entries, len(variables)))
-        coded.gather(coded.coded_products(None, np.empty(0), features, None), 0, n_entries, found)
+        own = self.columns[first:last].copy()
+        starts = [*self.columns[[first], 5].tolist(), *self.columns[last : last + 1, 5].tolist(), len(self.scales)]
+        own[:, 5:] -= own[0, 5:]
+        own_codes, scales = np.ascontiguousarray(codes[:, first:last]), self.scales[starts[0] : starts[1]]
+        features = coded.CodedFeatures(own_codes, own, scales)
+        found = np.empty((len(codes), len(scales)))
+        coded.gather(coded.coded_products(None, np.empty(0), features, None), 0, len(codes), found)
         return found
 
     def design(self, X: Features) -> "AdditiveDesign":

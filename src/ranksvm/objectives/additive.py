@@ -29,11 +29,14 @@ ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
 # with C from 1e-3 to 10 took 34, 49, 124, 168 and 356 products with this maximum; with 276 dimensions, 34, 53, 151, 221
 # and 317; with all 646 dimensions, computed from the same number of rows, 24, 55, 136, 190 and 533.)
 COARSE_DIMENSIONS = 500
-# If there are few rows, so that products take little time, the first coarse space has at most this many dimensions. (On
-# MQ2007-partial with 16 levels a fit with C = 1e-3 takes 12 products with 280 dimensions, and as many with 500.)
-FIRST_DIMENSIONS = 280
+# If there are few rows, so that products take little time, the first preconditioner is a rough one, from at least
+# ROUGH_ROWS rows and with at most ROUGH_DIMENSIONS. (On MQ2007-partial with 16 levels a fit with C = 1e-3 takes 12
+# products with 280 dimensions, and as many with 500; 12 with 1,500 rows, and as many with 2,000.)
+ROUGH_ROWS, ROUGH_DIMENSIONS = 1500, 280
 # A new preconditioner is computed once this many products have used the last one.
 PRODUCTS = 30
+# Number of rows whose sums of steps are looked up together: these should stay in a processor's cache.
+ROWS_TOGETHER = 256
 # The Hessian's blocks, one for each feature, are computed together in groups of up to this many variables: features
 # with 16 levels then take less time.
 BLOCK_VARIABLES = 64
@@ -106,8 +109,10 @@ class AdditiveObjective(LinearObjective):
         super().__init__(term, C, width, reducible, includes_round_off=includes_round_off)
         self.rows_term = term
         self.terms = terms
-        few = term.n_rows < SAMPLED_FROM
-        self._coarse = _CoarseSpace.of(terms, min(COARSE_DIMENSIONS, FIRST_DIMENSIONS if few else COARSE_DIMENSIONS))
+        # whether the preconditioner is, or will be, a rough one
+        self._rough = term.n_rows < SAMPLED_FROM
+        n_dimensions = min(COARSE_DIMENSIONS, ROUGH_DIMENSIONS) if self._rough else COARSE_DIMENSIONS
+        self._coarse = _CoarseSpace.of(terms, n_dimensions)
         # the numbers of the variables of each feature or pair of features (a column of codes) that has variables; empty
         # if the coarse space has all variables
         self._blocks = {} if self._coarse.whole else _blocks(terms)
@@ -166,8 +171,8 @@ class AdditiveObjective(LinearObjective):
             Maps a vector to the inverse times that vector.
         """
         if self._parts is None or self._n_products >= PRODUCTS:
-            if self._parts is not None and len(self._parts[1]) <= FIRST_DIMENSIONS and not self._coarse.whole:
-                self._coarse = _CoarseSpace.of(self.terms, COARSE_DIMENSIONS)
+            if self._rough and self._parts is not None:
+                self._rough, self._coarse = False, _CoarseSpace.of(self.terms, COARSE_DIMENSIONS)
             self._parts, self._inverse, self._n_products = self._new_parts(point), None, 0
         if self._inverse is None:
             self._inverse = self._new_inverse(*self._parts)
@@ -175,24 +180,26 @@ class AdditiveObjective(LinearObjective):
 
     def _new_parts(self, point: LinearPoint) -> tuple[list[np.ndarray], np.ndarray]:
         per_level = ROWS_PER_LEVEL * max((each.n_levels for each in self.terms.bins), default=0)
-        fewest = max(ROWS, per_level)
+        fewest = max(ROUGH_ROWS if self._rough else ROWS, per_level)
         n_rows = max(fewest, min(MAX_ROWS, int(PART_OF_ROWS * self.term.n_rows)))
         term, at = self.rows_term.sample_at(point.at, n_rows, SEED)
         if self._coarse.whole:
             return [], self._represented(term) * term.curvature(at, 1.0, SEED)
         rows = self._coarse.rows(*_design_rows(term))
         coarse = self._represented(term) * term.curvature_over(at, rows, term.n_threads)
+        coarse = coarse[np.ix_(self._coarse.kept, self._coarse.kept)]
         if n_rows > fewest:
             term, at = term.sample_at(at, fewest, SEED)
         features, codes = _design_rows(term)
         represented = self._represented(term)
 
         def blocks(columns: list[int]) -> list[np.ndarray]:
-            rows = []
-            for column in columns:
-                rows += [features[:, [column]]] if column < self.terms.n_linear else []
-                rows.append(self.terms.level_rows(column)[codes[:, column]])
-            curvature = represented * term.curvature_over(at, np.concatenate(rows, axis=1))
+            first, last = columns[0], columns[-1] + 1
+            rows = np.concatenate([features[:, first:last], self.terms.rows_of(codes, first, last)], axis=1)
+            curvature = represented * term.curvature_over(at, rows)
+            variables = np.concatenate([self._blocks[column] for column in columns])
+            places = np.searchsorted(np.sort(variables), variables)  # in the rows, linear parts come first
+            curvature = curvature[np.ix_(places, places)]
             ends = np.cumsum([len(self._blocks[column]) for column in columns]).tolist()
             return [curvature[start:end, start:end] for start, end in pairwise([0, *ends])]
 
@@ -381,15 +388,15 @@ class _CoarseSpace(NamedTuple):
     ----------
     space : CSR matrix, shape (n_variables, n_dimensions)
         The coefficients of each dimension, a column for each.
-    linear : ndarray of int64
-        The features whose linear parts are the first dimensions.
-    tables : list of ndarray, each of shape (n_levels, number of groups)
-        For each feature, the value of each weighted sum at each of its levels.
+    tables : ndarray of float64, shape (n_features, most levels, most groups)
+        For each feature, the value of each weighted sum at each of its levels; None if the space has all variables.
+    kept : ndarray of int64
+        The columns of `rows` that are dimensions; the others are 0.
     """
 
     space: CSRMatrix
-    linear: np.ndarray
-    tables: list[np.ndarray]
+    tables: np.ndarray | None
+    kept: np.ndarray
 
     @classmethod
     def of(cls, terms: AdditiveTerms, n_dimensions: int) -> "_CoarseSpace":
@@ -397,32 +404,35 @@ class _CoarseSpace(NamedTuple):
         from scipy import sparse
 
         if terms.n_variables <= COARSE_DIMENSIONS:
-            return cls(sparse.eye_array(terms.n_variables, format="csr"), np.empty(0, dtype=np.int64), [])
-        n_groups = max(1, n_dimensions // terms.n_features - 1)
+            every = sparse.eye_array(terms.n_variables, format="csr")
+            return cls(every, None, np.arange(terms.n_variables))
+        n_steps = np.array([bins.n_steps for bins in terms.bins])
+        feature = np.arange(terms.n_features).repeat(n_steps)
+        step = np.arange(len(feature)) - (np.cumsum(n_steps) - n_steps)[feature]
+        variable = terms.columns[feature, 5] + step
+        used = terms.scales[variable] != 0.0
+        feature, step, variable = feature[used], step[used], variable[used]
+        # groups of nearly the same numbers of steps, larger ones first
+        n_used = np.bincount(feature, minlength=terms.n_features)
+        n_groups = np.minimum(n_used, max(1, n_dimensions // terms.n_features - 1))
+        size, n_larger = np.divmod(n_used, np.maximum(n_groups, 1))
+        place = np.arange(len(feature)) - (np.cumsum(n_used) - n_used)[feature]
+        size, n_larger = size[feature], n_larger[feature]
+        group = np.maximum(place // (size + 1), (place - n_larger) // size)
         linear = np.flatnonzero(terms.linear_scales)
-        rows, values, columns, tables = [linear], [np.ones(len(linear))], [np.arange(len(linear))], []
-        n_columns = len(linear)
-        for c, bins in enumerate(terms.bins):
-            first = terms.n_linear + int(terms.columns[c, 5])
-            scales = terms.scales[first - terms.n_linear : first - terms.n_linear + bins.n_steps]
-            used = np.flatnonzero(scales)
-            # groups of nearly the same numbers of steps, larger ones first
-            n_own = min(n_groups, len(used))
-            size, n_larger = divmod(len(used), max(1, n_own))
-            group = np.arange(n_own).repeat(size + (np.arange(n_own) < n_larger))
-            norms = np.sqrt(np.bincount(group, scales[used] ** 2, n_own))
-            weights = scales[used] / norms[group]
-            rows.append(first + used)
-            values.append(weights)
-            columns.append(n_columns + group)
-            n_columns += n_own
-            table = np.zeros((bins.n_levels, n_own))
-            table[1 + used, group] = scales[used] * weights
-            np.cumsum(table[: bins.n_steps + 1], axis=0, out=table[: bins.n_steps + 1])
-            tables.append(table)
-        places = np.concatenate(rows), np.concatenate(columns)
-        shape = terms.n_variables, n_columns
-        return cls(sparse.csr_array((np.concatenate(values), places), shape=shape), linear, tables)
+        exists = np.arange(n_groups.max(initial=0)) < n_groups[:, np.newaxis]
+        dimension = (np.cumsum(n_groups) - n_groups)[feature] + group
+        scales = terms.scales[variable]
+        weights = scales / np.sqrt(np.bincount(dimension, scales**2, n_groups.sum()))[dimension]
+        rows, columns = np.append(linear, terms.n_linear + variable), np.arange(len(linear) + n_groups.sum())
+        values = np.append(np.ones(len(linear)), weights)
+        places = rows, np.append(columns[: len(linear)], len(linear) + dimension)
+        space = sparse.csr_array((values, places), shape=(terms.n_variables, len(columns)))
+        tables = np.zeros((terms.n_features, max(bins.n_levels for bins in terms.bins), exists.shape[1]))
+        tables[feature, 1 + step, group] = scales * weights
+        np.cumsum(tables, axis=1, out=tables)
+        tables[np.arange(tables.shape[1]) > n_steps[:, np.newaxis]] = 0.0  # missing values, and no level
+        return cls(space, tables, np.append(linear, terms.n_linear + np.flatnonzero(exists)))
 
     def of_blocks(self, places: np.ndarray) -> np.ndarray:
         """For each block of variables, the dimensions of the space that combine variables of this block.
@@ -453,10 +463,10 @@ class _CoarseSpace(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether it has all variables."""
-        return not self.tables
+        return self.tables is None
 
     def rows(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """The rows of Z in this space: ``Z space``, computed from the features and codes.
+        """The rows of Z in this space: ``Z space``, computed from the features and codes, with some columns of 0.
 
         Parameters
         ----------
@@ -467,12 +477,18 @@ class _CoarseSpace(NamedTuple):
 
         Returns
         -------
-        ndarray of float64, shape (n_rows, n_dimensions)
-            The rows.
+        ndarray of float64, shape (n_rows, n_linear + n_features * most groups)
+            The rows; the columns ``kept`` are those of ``Z space``.
         """
-        found, end = np.empty((len(codes), self.space.shape[1])), len(self.linear)
-        found[:, :end] = features[:, self.linear]
-        for table, own in zip(self.tables, np.ascontiguousarray(codes[:, : len(self.tables)].T), strict=True):
-            start, end = end, end + table.shape[1]
-            found[:, start:end] = table[own]
+        assert self.tables is not None
+        n_features, n_levels, n_groups = self.tables.shape
+        tables, starts = self.tables.reshape(-1, n_groups), np.arange(0, n_features * n_levels, n_levels)
+        n_linear = features.shape[1]
+        found = np.empty((len(codes), n_linear + n_features * n_groups))
+        found[:, :n_linear] = features
+        sums = np.empty((ROWS_TOGETHER * n_features, n_groups))
+        for first in range(0, len(codes), ROWS_TOGETHER):
+            entries = (codes[first : first + ROWS_TOGETHER, :n_features] + starts).ravel()
+            own = tables.take(entries, axis=0, out=sums[: len(entries)], mode="clip")
+            found[first : first + ROWS_TOGETHER, n_linear:] = own.reshape(-1, n_features * n_groups)
         return found
