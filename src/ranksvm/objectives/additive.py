@@ -406,6 +406,7 @@ class _CoarseSpace(NamedTuple):
         if terms.n_variables <= COARSE_DIMENSIONS:
             every = sparse.eye_array(terms.n_variables, format="csr")
             return cls(every, None, np.arange(terms.n_variables))
+        # of each step: its feature, its place among the feature's steps, and its variable after the linear ones
         n_steps = np.array([bins.n_steps for bins in terms.bins])
         feature = np.arange(terms.n_features).repeat(n_steps)
         step = np.arange(len(feature)) - (np.cumsum(n_steps) - n_steps)[feature]
