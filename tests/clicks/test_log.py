@@ -273,6 +273,28 @@ def test_ids_of_csv_that_are_numbers_are_compared_as_numbers(tmp_path):
     assert ClickLog.read(path).query_ids.tolist() == [7]
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [["10:30", "11:45"], ["2024-01-01 10:00", "2024-01-01 11:00"], ["2024-01-01", "2024-02-01"], ["true", "false"]],
+)
+def test_ids_of_csv_that_look_like_times_or_booleans_are_text(tmp_path, ids):
+    path = tmp_path / "log.csv"
+    path.write_text("query,document,rank,clicked\n" + "".join(f"{name},{name},1,TRUE\n" for name in ids))
+    for log in (ClickLog.read(path), *ClickLog.scan(path)):
+        assert (log.query_ids.tolist(), log.document_ids.tolist(), log.clicked.all()) == (ids, ids, True)
+        assert log.rows(RankingData(np.zeros((2, 1)), np.zeros(2), np.array(ids), np.array(ids))).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("column", ["query", "document", "impression", "ranker"])
+def test_empty_ids_of_csv_are_missing_also_among_text(tmp_path, column):
+    path = tmp_path / "log.csv"
+    row = {"query": "a", "document": "x", "impression": "i", "ranker": "r", "rank": 1, "clicked": 0}
+    pandas.DataFrame([row, row | {"impression": "j", column: None}]).to_csv(path, index=False)
+    for read in (ClickLog.read, lambda path: list(ClickLog.scan(path))):
+        with pytest.raises(DataError, match=f"column '{column}' of .*log.csv has 1 missing values"):
+            read(path)
+
+
 @pytest.mark.parametrize("smallest", [1, -1])
 def test_ids_beyond_64_bits_with_a_sign(tmp_path, smallest):
     ids = [2**63 + 1, 2**63 + 2, smallest]

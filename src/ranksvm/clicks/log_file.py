@@ -173,16 +173,18 @@ class ClickLogFile:
         return known_columns(self._path, names, self._columns)
 
     def _values(self, pa: ModuleType, field: str, column: "pyarrow.Array") -> np.ndarray | Coded:
-        missing = column.null_count
+        missing, is_csv = column.null_count, _suffix(self._path) in _DELIMITERS
         if field in _IDS and pa.types.is_floating(column.type):
             missing = np.count_nonzero(np.isnan(column.to_numpy(zero_copy_only=False)))
+        elif field in _IDS and pa.types.is_string(column.type) and is_csv:  # text is never null
+            missing = pa.compute.equal(column, "").true_count
         if missing:
             raise DataError(f"column {field!r} of {self._path} has {missing} missing values: fill or drop them.")
         if field not in _IDS:
             return column.to_numpy(zero_copy_only=False)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             column = column.dictionary_encode()
-        elif pa.types.is_floating(column.type) and _suffix(self._path) in _DELIMITERS:
+        elif pa.types.is_floating(column.type) and is_csv:
             self._refuse_rounded(field, column.to_numpy(zero_copy_only=False))
         return self._encoders[field].encode(
             column if pa.types.is_dictionary(column.type) else column.to_numpy(zero_copy_only=False)
@@ -253,6 +255,7 @@ def refuse_pipe(handle: IO[bytes], name: str) -> None:
 def _pyarrow() -> ModuleType:
     try:
         import pyarrow
+        import pyarrow.compute
         import pyarrow.csv
         import pyarrow.parquet
     except ImportError:
@@ -288,14 +291,17 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
     convert = pa.csv.ConvertOptions(
         include_columns=list(dict.fromkeys(found.values())),
         column_types={found[field]: kind for field, kind in types.items() if field in found},
-        true_values=["1", "true", "True"],
-        false_values=["0", "false", "False"],
     )
     read = pa.csv.ReadOptions(block_size=_CSV_BYTES)
     n_rows = 0
     # pyarrow opens the file by its path. If its threads read ahead from a Python file object instead, they would abort
     # a process that ends with an error in the meantime.
     try:
+        with pa.csv.open_csv(pa.OSFile(os.fsencode(handle.name)), read, parse, convert) as reader:
+            first = reader.schema
+        # ids that pyarrow would read as dates, times or booleans stay as they are written
+        texts = {name for field, name in found.items() if field in _IDS and not _is_numeric(pa, first.field(name).type)}
+        convert.column_types = convert.column_types | dict.fromkeys(texts, pa.string())
         with pa.csv.open_csv(pa.OSFile(os.fsencode(handle.name)), read, parse, convert) as reader:
             for batch in reader:
                 yield batch, found
@@ -309,6 +315,11 @@ def _csv(pa: ModuleType, handle: IO[bytes], log: ClickLogFile) -> Batches:
         advice = f" {_advice_on_text_ids(name)}" if n_rows and name in [found.get(field) for field in _IDS] else ""
         message = f"column {name!r} of {handle.name} holds {value!r}{place}, which cannot be read as {kind}.{advice}"
         raise DataError(message) from error
+
+
+def _is_numeric(pa: ModuleType, kind: "pyarrow.DataType") -> bool:
+    """Whether ids are numbers; ids that are all missing count as numbers, which may be null."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
 
 
 def _advice_on_text_ids(name: str) -> str:
