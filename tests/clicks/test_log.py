@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from ranksvm import RankingData, make_ranking
+from ranksvm import RankingData, make_ranking, metrics
 from ranksvm.clicks import ClickLog, simulate_clicks
 from ranksvm.exceptions import DataError, LikelyMistakeWarning, OptionError
 
@@ -119,6 +119,15 @@ def test_bad_columns():
         log_of().top(1.5)
     with pytest.raises(DataError, match="no row of the log is left"):
         log_of().impressions(np.zeros(3, dtype=bool))
+
+
+def test_impressions_of_one_ranker_do_not_name_the_others():
+    log = ClickLog(["q"] * 3, [1, 2, 1], [1, 1, 1], [0, 1, 1], ranker=["A", "B", "C"])
+    some = log.impressions(np.array([True, False, True]))
+    assert (some.ranker.tolist(), some.ranker_names) == ([0, 1], ["A", "C"])
+    assert "2 rankers" in repr(some)
+    data = RankingData(np.zeros((3, 1)), np.zeros(3), ["q"] * 3)
+    assert list(metrics.estimate(some, np.zeros(3), "dcg", data=data).unseen_by_ranker) == ["A", "C"]
 
 
 def test_events():

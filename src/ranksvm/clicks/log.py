@@ -360,6 +360,9 @@ class ClickLog(Tabular):
         for name in ("clicked", "rank", "query", "document", "ranker", "base_rank", "propensity", "time"):
             if (values := getattr(self, name)) is not None:
                 setattr(log, name, values[rows])
+        if log.ranker is not None:
+            used, codes = np.unique(log.ranker, return_inverse=True)
+            log.ranker, log.ranker_names = codes.astype(np.int32), [self.ranker_names[code] for code in used.tolist()]
         log.order = np.flatnonzero(rows) if self.order is None else self.order[rows]
         log.pointers = np.concatenate(([0], np.cumsum(sizes)))
         if log.n_rows == 0:
