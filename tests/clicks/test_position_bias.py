@@ -79,6 +79,17 @@ def test_propensities_of_the_simulation(data, rankers, method, swap, error):
     assert bias.low is None
 
 
+@pytest.mark.parametrize("curve", ["free", "power"])
+def test_ends_of_intervals_that_a_few_clicks_do_not_bound_are_unknown(curve):
+    # two of the three queries have a comparable click at rank 1: some samples have none
+    clicked = [1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 1]
+    log = ClickLog(np.repeat([1, 2, 3], 4), [1, 2, 2, 1] * 3, [1, 2] * 6, clicked, ranker=["a", "a", "b", "b"] * 3)
+    bias = position_bias(log, curve=curve)
+    assert bias.identified
+    assert np.isnan(bias.high[1])
+    assert 0 <= bias.low[1] < bias.propensity[1]
+
+
 def test_expectation_maximization(data, rankers):
     log = simulate_clicks(data, rankers, 100_000, n_ranks=6, eta=1.0, random_state=0)
     free = position_bias(log, "em", n_bootstrap=3)

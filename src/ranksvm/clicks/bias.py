@@ -46,7 +46,7 @@ class PositionBias(Tabular):
         rate at rank 1 as the relevance of a document. So its offsets are negative if documents without relevance are
         clicked on mainly at rank 1.
     low, high : ndarray of shape (n_ranks,), optional
-        Confidence interval of the propensities; None if they were not estimated.
+        Confidence interval of the propensities; None if they were not estimated. NaN if the data do not bound one.
     offset_low, offset_high : ndarray of shape (n_ranks,), optional
         Confidence interval of the offsets.
     confidence : float, default 0.95

@@ -33,6 +33,9 @@ __all__ = ["position_bias"]
 _METHODS = ("harvest", "swap", "em")
 _CURVES = ("free", "power")
 _MAX_TRUST_GROUPS = 1_000
+# If a bootstrap sample has no comparable clicks at rank 1, its likelihood has no maximum, and the ratios of
+# propensities depend on where the iterations stop. No log has enough clicks for finite ratios above this.
+_UNBOUNDED = 1e6
 
 
 def position_bias(
@@ -78,7 +81,8 @@ def position_bias(
       they apply.
 
     Intervals are percentiles of a bootstrap over queries. If there are many queries, ``"harvest"`` and ``"swap"`` use
-    at most 1,000 random groups of queries instead.
+    at most 1,000 random groups of queries instead. If the samples do not bound a propensity, because too many of them
+    have no comparable clicks at rank 1, the end of its interval is NaN.
 
     Parameters
     ----------
@@ -397,7 +401,10 @@ def _result(
     ends: dict[str, Any] = {}
     if samples is not None:
         levels = 50 * (1 - confidence), 50 * (1 + confidence)
-        ends["low"], ends["high"] = _percentiles(samples[0], levels) / scale
+        with np.errstate(invalid="ignore"):  # infinite samples
+            low_high = _percentiles(np.where(samples[0] > _UNBOUNDED, np.inf, samples[0]), levels)
+        low_high[np.isinf(low_high)] = np.nan
+        ends["low"], ends["high"] = low_high / scale
         if samples[1] is not None:
             ends["offset_low"], ends["offset_high"] = _percentiles(samples[1], levels)
     return PositionBias(
