@@ -218,6 +218,20 @@ def test_values_with_six_decimals_stay_on_their_side_of_a_cut(target, runtime, s
     np.testing.assert_allclose(found, ranker.predict(Z), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("categorical", [[], [0]])
+@pytest.mark.parametrize("scaler", [StandardScaler(with_std=False), RobustScaler(with_scaling=False)])
+def test_scaled_values_far_from_0_stay_on_their_side_of_a_cut(scaler, categorical, dtype, tmp_path):
+    """Float32 represents the scaled values, and hence the cuts, exactly, whether or not they are scaled in float32."""
+    random = np.random.default_rng(0)
+    X, qid = 2.0**24 - random.integers(0, 32, (400, 2)).astype(dtype), np.repeat(np.arange(40), 10)
+    Z = scaler.fit(X).transform(X)
+    ranker = AdditiveRankSVM(linear=False, categorical=categorical).fit(Z, (X % 4).sum(axis=1), qid=qid)
+    model = Pipeline([("scaler", scaler), ("ranker", ranker)])
+    found = scores_of("python", "python", export(model, to="python"), X.astype(np.float64), qid, tmp_path)
+    np.testing.assert_allclose(found, model.predict(X), rtol=0, atol=1e-12)
+
+
 def test_tiny_values_keep_their_sides_if_no_mean_is_subtracted(tmp_path):
     random = np.random.default_rng(0)
     X, qid = random.choice([-1e-30, 1e-30, 1.0], (120, 2)), np.repeat(np.arange(15), 8)

@@ -16,7 +16,7 @@ LOWEST = -float(np.finfo(np.float64).max)
 # An exported model rounds scaled features in another way than scikit-learn. A value of the training data that is close
 # to a cut might then be below it. So cuts are lowered by this many units of round-off.
 ROUND_OFF = 16.0
-# Scaling in float32 is wrong by two units at most. More would lower cuts beyond the next smaller value of the data.
+# Scaling in float32 is wrong by two units at most. A category has values within this many units.
 ROUND_OFF_FLOAT32 = 3.0
 # Width of the interval of a category: CATEGORY_WIDTH units of the spacing of float32, up to MAX_CATEGORY_WIDTH. The
 # threshold in a Solr model is rounded again, because Solr adds 1e-6 to it.
@@ -123,12 +123,17 @@ class ScalerOffset:
 
     def round_off(self, feature: int, values: np.ndarray) -> np.ndarray:
         """Upper bound of the difference between scaled values and what an exported model computes for them."""
-        size, offset = np.abs(values), float(self.size[feature])
-        error = ROUND_OFF * np.finfo(np.float64).eps * (size + offset)
-        # if float32 represents all values exactly, they were scaled in float32, or rounded to it
-        if np.array_equal(values.astype(np.float32), values):
-            error += ROUND_OFF_FLOAT32 * np.finfo(np.float32).eps * (size + (offset if self.in_float32 else 0.0))
-        return error
+        return ROUND_OFF * np.finfo(np.float64).eps * (np.abs(values) + float(self.size[feature]))
+
+    def width(self, feature: int, categories: np.ndarray) -> np.ndarray:
+        """How far from each of these scaled categories a value may be, at most half the way to the next category."""
+        width = self.round_off(feature, categories)
+        # if float32 represents all categories exactly, they were scaled in float32, or rounded to it
+        if np.array_equal(categories.astype(np.float32), categories):
+            offset = float(self.size[feature]) if self.in_float32 else 0.0
+            width += ROUND_OFF_FLOAT32 * np.finfo(np.float32).eps * (np.abs(categories) + offset)
+        between = np.diff(categories) / 2.0
+        return np.minimum(width, np.minimum(np.append(between, np.inf), np.append(np.inf, between)))
 
 
 def tables_of(function: "AdditiveFunction", offset: ScalerOffset | None = None) -> list[Table]:
@@ -195,13 +200,14 @@ def _levels(bins: "FeatureBins") -> list[int]:
 
 def _axis(feature: int, bins: "FeatureBins", offset: ScalerOffset | None) -> Axis:
     lowest: Sequence[float] = [LOWEST] if bins.missing else []
-    values = bins.cuts if bins.categories is None else bins.categories
-    slack = np.zeros(len(values)) if offset is None else offset.round_off(feature, values)
-    cuts = values - slack
-    if bins.categories is not None:
-        ends = np.maximum(values + slack, _after(values))
-        ends[:-1] = np.minimum(ends[:-1], cuts[1:])
-        cuts = np.column_stack([cuts, ends]).ravel()
+    if bins.categories is None:
+        cuts = bins.cuts if offset is None else bins.cuts - offset.round_off(feature, bins.cuts)
+    else:
+        values = bins.categories
+        width = np.zeros(len(values)) if offset is None else offset.width(feature, values)
+        first, ends = values - width, np.maximum(values + width, _after(values))
+        ends[:-1] = np.minimum(ends[:-1], first[1:])
+        cuts = np.column_stack([first, ends]).ravel()
     return Axis(feature, np.concatenate([lowest, cuts]), bins.missing, bins.categories is not None)
 
 
