@@ -558,6 +558,37 @@ def test_the_test_of_a_view_scales_features_again():
     assert connection.execute(test).fetchone() == (3, 0, 3)
 
 
+@pytest.mark.parametrize(
+    ("scaler", "columns"),
+    [
+        (None, '"qid", "f1"'),
+        *((QueryMinMaxScaler(), columns) for columns in ('"qid", "f1"', '"query", "f1", "f2"')),
+        *((QueryStandardScaler(), columns) for columns in ('"qid", "f1"', '"query", "f1", "f2"')),
+    ],
+)
+def test_sql_refuses_a_table_without_a_column(scaler, columns):
+    """SQLite takes a quoted name for text, which counts as 0, if there is no such column and the name stands alone."""
+    connection = sqlite3.connect(":memory:")
+    connection.execute(f'CREATE TABLE "documents" ({columns})')
+    connection.execute(sql_statements(export(with_weights([0.5, -0.25], scaler), to="sql"))[1])
+    with pytest.raises(sqlite3.OperationalError, match="no such column"):
+        connection.execute('SELECT "score" FROM "ranksvm"')
+
+
+@pytest.mark.parametrize(
+    ("type_", "X"), [("INTEGER", [[-2e9, 1], [2e9, 3], [5, 7]]), ("FLOAT", [[0.1, 1], [3, 3], [1.7, 7]])]
+)
+def test_differences_of_columns_in_sql_are_float64(type_, X):
+    connection = pytest.importorskip("duckdb", reason="duckdb is not installed").connect(":memory:")
+    X = np.array(X, dtype=np.float32).astype(np.float64)
+    connection.execute(f'CREATE TABLE "documents" ("qid" INTEGER, "f1" {type_}, "f2" {type_})')
+    connection.executemany('INSERT INTO "documents" VALUES (1, ?, ?)', X.tolist())
+    connection.execute(sql_statements(export(with_weights([0.5, -0.25], QueryMinMaxScaler()), to="sql"))[1])
+    found = [score for (score,) in connection.execute('SELECT "score" FROM "ranksvm"').fetchall()]
+    expected = QueryMinMaxScaler().fit(X).transform(X, qid=[1, 1, 1]) @ [0.5, -0.25]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
 def test_sql_has_no_rows_of_values(ranker):
     # which MySQL writes as VALUES ROW(...)
     assert "VALUES" not in export(ranker, to="sql").text

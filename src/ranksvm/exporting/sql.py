@@ -71,18 +71,18 @@ def _select(request: Request, columns: list[int], table: str, what: str) -> str:
     """The query that scores the rows of a table."""
     if request.query_scaling is None:
         terms = _static_terms(request, columns) if request.additive is None else _additive_terms(request)
-        return f'SELECT {what},{_sum(terms)} AS "score" FROM {table}'
-    window = f' WINDOW "per_query" AS (PARTITION BY {_quoted(request.query_column)})'
-    names = [_quoted(request.names[column]) for column in columns]
+        return f'SELECT {what},{_sum(terms)} AS "score" FROM {table} AS "rows"'
+    window = f' WINDOW "per_query" AS (PARTITION BY {_column(request.query_column)})'
+    names = [_column(request.names[column]) for column in columns]
     if request.query_scaling.method == "min_max":
-        values, source = [_min_max(name) for name in names], f'{table} AS "scaled"'
+        values, source = [_min_max(name) for name in names], f'{table} AS "rows"'
     else:
         values, source = _standard(request, columns, names, table, window)
     if request.additive is None:
         terms = [(request.coef[j], value) for j, value in zip(columns, values, strict=True)]
         return f'SELECT {what},{_sum(terms)} AS "score" FROM {source}{window}'
     scaled = ",\n    ".join(f"{value} AS {_scaled(j)}" for j, value in zip(columns, values, strict=True))
-    inner = f'(SELECT "scaled".*,\n    {scaled}\n  FROM {source}{window}) AS "all scaled"'
+    inner = f'(SELECT "rows".*,\n    {scaled}\n  FROM {source}{window}) AS "scaled rows"'
     return f'SELECT {what},{_sum(_additive_terms(request))} AS "score" FROM {inner}'
 
 
@@ -99,7 +99,7 @@ def _null_comment(request: Request) -> str:
 def _additive_terms(request: Request) -> list[tuple[float, str]]:
     """The linear part and the trees, computed from the table or, if columns are scaled by query, from a subquery."""
     if request.query_scaling is None:
-        function, names = request.unscaled(), [_quoted(name) for name in request.names]
+        function, names = request.unscaled(), [_column(name) for name in request.names]
     else:
         assert request.additive is not None
         function, names = request.additive, [_scaled(j) for j in range(request.scoring.n_features)]
@@ -134,7 +134,7 @@ def _scaled(column: int) -> str:
 def _static_terms(request: Request, columns: list[int]) -> list[tuple[float, str]]:
     affine, terms = request.affine(), []
     for column in columns:
-        term, shift, scale = _quoted(request.names[column]), affine.shift[column], affine.scale[column]
+        term, shift, scale = _column(request.names[column]), affine.shift[column], affine.scale[column]
         if shift != 0.0:
             term = f"({term} - {_number(shift)})" if shift > 0.0 else f"({term} + {_number(-shift)})"
         terms.append((request.coef[column], term if scale == 1.0 else f"{term} / {_number(scale)}"))
@@ -143,8 +143,8 @@ def _static_terms(request: Request, columns: list[int]) -> list[tuple[float, str
 
 def _min_max(name: str) -> str:
     low, high = (f'{function}({name}) OVER "per_query"' for function in ("MIN", "MAX"))
-    # 0 if the feature is constant in the query; 1e0 prevents the division of integers
-    return f"COALESCE(1e0 * ({name} - {low}) / NULLIF({high} - {low}, 0), 0e0)"
+    # 0 if the feature is constant in the query; 1e0 prevents arithmetic of integers and of float32
+    return f"COALESCE((1e0 * {name} - {low}) / NULLIF(1e0 * {high} - {low}, 0), 0e0)"
 
 
 def _standard(request: Request, columns: list[int], names: list[str], table: str, window: str) -> tuple[list[str], str]:
@@ -168,7 +168,7 @@ def _standard(request: Request, columns: list[int], names: list[str], table: str
             value = f"COALESCE({value} / {spread}, {'0e0' if scaling.with_mean else name})"
         values.append(value)
     deviations = ",\n    ".join(inner)
-    source = f'(SELECT {_quoted("rows")}.*,\n    {deviations}\n  FROM {table} AS {_quoted("rows")}{window}) AS "scaled"'
+    source = f'(SELECT "rows".*,\n    {deviations}\n  FROM {table} AS "rows"{window}) AS "rows"'
     return values, source
 
 
@@ -223,6 +223,11 @@ def _number(value: float) -> str:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _column(name: str) -> str:
+    """A column of the table. SQLite may read a name in quotes as text if there is no such column, but not this one."""
+    return f'"rows".{_quoted(name)}'
 
 
 def _qualified(name: str) -> str:

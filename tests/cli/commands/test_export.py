@@ -134,7 +134,7 @@ def test_a_scaler_by_query(ranksvm, folder, scaled_model, tmp_path):
     path = tmp_path / "model.sql"
     ranksvm("export", scaled_model, "--to", "sql", "--table", "rows", "--query-column", "query", "-o", path)
     assert 'FROM "rows"' in path.read_text()
-    assert 'PARTITION BY "query"' in path.read_text()
+    assert 'PARTITION BY "rows"."query"' in path.read_text()
     statements = path.read_text().split(";\n\n")
     assert sqlite3.connect(":memory:").execute(statements[2]).fetchall()
 
