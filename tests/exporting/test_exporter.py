@@ -160,7 +160,10 @@ def test_names_of_vespa_are_rank_features(ranker):
     [
         ("python", "class", "cannot name the model in Python"),
         ("javascript", "a-b", "cannot name the model in JavaScript"),
+        ("javascript", "package", "cannot name the model in JavaScript: give another name"),
+        ("javascript", "Math", "cannot name the model in JavaScript"),
         ("java", "new", "cannot name the model in Java"),
+        ("java", "record", "cannot name the model in Java"),
         ("c", "1st", "cannot name the model in C"),
         ("vespa", "my model", "cannot name the model in Vespa"),
         ("solr", "a b", "cannot name a model of Solr"),
@@ -422,6 +425,23 @@ def documents_of(result):
             x[int(number) - 1] = float(value)
         scores.append(float(score))
     return X, np.array(scores)
+
+
+@pytest.mark.parametrize(
+    ("target", "runtime"), [("python", "python"), ("javascript", "node"), ("java", "java"), ("c", "cc")]
+)
+def test_documents_of_the_self_test_that_are_all_zero(target, runtime, tmp_path):
+    model, X = with_weights([0.5, -0.25]), np.zeros((3, 2))
+    found = scores_of(target, runtime, export(model, to=target, X=X), X, np.zeros(3), tmp_path)
+    assert found.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_documents_of_the_self_test_beyond_float32(tmp_path):
+    model, X = with_weights([0.5, -0.25]), np.array([[1e300, 0.0], [0.0, 1e39], [-1e300, 1.0]])
+    result = export(model, to="json", X=X)
+    largest = np.finfo(np.float32).max
+    assert result.test.X.tolist() == [[largest, 0.0], [0.0, largest], [-largest, 1.0]]
+    np.testing.assert_allclose(result.test.scores, model.predict(result.test.X))
 
 
 def test_a_wrong_score_fails_the_self_test(ranker, tmp_path):

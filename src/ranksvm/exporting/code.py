@@ -99,7 +99,7 @@ class Language:
             (str(document), str(column), exact(x[column]))
             for document, x in enumerate(request.test.X)
             for column in x.nonzero()[0]
-        ]
+        ] or [("0", "0", exact(0.0))]  # C has no empty arrays
         return filled(
             self.file,
             about=f"The scores of a {model} of {n} feature{'s' if n != 1 else ''}, written by ranksvm.",

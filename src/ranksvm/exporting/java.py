@@ -197,7 +197,8 @@ _RESERVED = (
     *("implements", "import", "instanceof", "int", "interface", "long", "native", "new", "package", "private"),
     *("protected", "public", "return", "short", "static", "strictfp", "super", "switch", "synchronized", "this"),
     *("throw", "throws", "transient", "try", "void", "volatile", "while", "true", "false", "null", "_"),
-    *("String", "Math", "System", "Double", "IllegalArgumentException", "IllegalStateException"),
+    *("permits", "record", "sealed", "var", "yield"),
+    *("String", "Math", "System", "Double", "IllegalArgumentException", "IllegalStateException", "java"),
 )
 _JAVA = Language(
     title="Java",

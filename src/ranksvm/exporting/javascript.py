@@ -171,7 +171,12 @@ _RESERVED = (
     *("await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else"),
     *("enum", "export", "extends", "false", "finally", "for", "function", "if", "import", "in", "instanceof", "let"),
     *("module", "new", "null", "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof", "var"),
-    *("void", "while", "with", "yield", "require", "exports"),
+    *("void", "while", "with", "yield", "require", "exports", "__dirname", "__filename"),
+    # in strict mode
+    *("arguments", "eval", "implements", "interface", "package", "private", "protected", "public"),
+    # global names that the file uses, or that a page cannot declare
+    *("Array", "ArrayBuffer", "Error", "Infinity", "JSON", "Math", "NaN", "Object", "RangeError", "Set", "console"),
+    *("document", "location", "top", "undefined", "window"),
 )
 
 JAVASCRIPT = Language(

@@ -79,7 +79,8 @@ def self_test(scoring: Scoring, X: Features | None = None, qid: ArrayLike | None
     """
     rows = _invented(scoring) if X is None else _chosen(scoring, X, qid)
     # engines that compute in float32 then read the same numbers, and every format can write them
-    rows = rows.astype(np.float32).astype(np.float64)
+    largest = np.finfo(np.float32).max
+    rows = np.clip(rows, -largest, largest).astype(np.float32).astype(np.float64)
     if not (isinstance(scoring.scaling, QueryScaling) and scoring.scaling.of_retrievers):
         rows = np.nan_to_num(rows, nan=0.0)
     return SelfTest(rows, scoring.scores(rows))

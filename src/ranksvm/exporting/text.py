@@ -68,8 +68,8 @@ def check_identifier(name: str, language: str, reserved: Sequence[str] = ()) -> 
     """Raise OptionError if a model's name cannot name a function or class."""
     if IDENTIFIER.fullmatch(name) is None or name in reserved:
         raise OptionError(
-            f"{name!r} cannot name the model in {language}: give a name of letters, digits and _ that begins with a "
-            "letter (name=..., or --name)."
+            f"{name!r} cannot name the model in {language}: give another name of letters, digits and _ that begins "
+            "with a letter (name=..., or --name)."
         )
 
 
