@@ -337,6 +337,17 @@ def test_categories_are_exact(target, runtime, tmp_path):
     np.testing.assert_array_equal(found, function.scores(X))
 
 
+def test_no_threshold_of_lightgbm_is_zero_or_subnormal():
+    """Treelite refuses subnormal numbers, and lleaves refuses 0."""
+    bins = FeatureBins(np.empty(0), missing=True, categories=np.array([-1.0, 0.0, 1.0]))
+    text = export(
+        with_function(AdditiveFunction(np.zeros(1), np.zeros(1), [bins], [np.arange(5.0)])), to="lightgbm"
+    ).text
+    (line,) = re.findall(r"^threshold=(.*)$", text, re.MULTILINE)
+    thresholds = np.array(line.split(), dtype=float)
+    assert (np.abs(thresholds) >= np.finfo(np.float64).tiny).all()
+
+
 @pytest.mark.parametrize(("target", "runtime"), WITH_LINEAR_PART)
 def test_missing_values_of_a_feature_without_steps(target, runtime, tmp_path):
     function = steps([], [0.0, 0.0], missing=True, coef=2.0, fill=0.25)

@@ -156,10 +156,16 @@ def _count(tree: Tree) -> int:
 
 
 def _threshold(cut: float) -> float:
-    """The largest number below a cut: LightGBM compares ``x <= threshold``, and treats tiny numbers as 0."""
-    if cut == 0.0:
-        return -float(np.finfo(np.float64).tiny)
-    return LOWEST if cut == LOWEST else float(np.nextafter(cut, -np.inf))
+    """The largest number below a cut: LightGBM compares ``x <= threshold``, and treats tiny numbers as 0.
+
+    It is neither 0 nor subnormal, because some programs that read models of LightGBM refuse such numbers.
+    """
+    if cut == LOWEST:
+        return LOWEST
+    below, tiny = float(np.nextafter(cut, -np.inf)), float(np.finfo(np.float64).tiny)
+    if abs(below) < tiny:
+        return tiny if cut > 0.0 else -tiny
+    return below
 
 
 def _names(request: Request) -> list[str]:
