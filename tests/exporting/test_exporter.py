@@ -242,6 +242,30 @@ def test_features_that_are_constant_in_float32_are_dropped(target, scaler):
     np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-5)
 
 
+@pytest.mark.parametrize("target", LUCENE)
+@pytest.mark.parametrize("scaler", [None, StandardScaler(with_std=False)])
+def test_large_features_that_differ_in_float32_are_kept(target, scaler):
+    X = np.random.default_rng(0).uniform(0.0, 1e9, (50, 2))
+    model = with_weights([-1e-9, 2e-9], None if scaler is None else scaler.fit(X))
+    expected = X @ [-1e-9, 2e-9]
+    for non_negative in (True, False):
+        result = export(model, to=target, X=X, non_negative=non_negative)
+        assert not any("constant" in note for note in result.notes)
+        found = (solr if target == "solr" else elasticsearch)(result, X, np.zeros(50))
+        np.testing.assert_allclose(found - found[0], expected - expected[0], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", LUCENE)
+def test_the_self_test_has_the_shift_of_the_engine(target):
+    """The shortest text of a number of float32, such as 999998.56, is another number in float64."""
+    X = 1e6 + np.random.default_rng(0).normal(size=(50, 2))
+    result = export(with_weights([1.0, -0.5]), to=target, X=X, non_negative=True)
+    tested = json.loads(result.text)["ranksvm"]["test"]
+    documents = np.array([[test["features"][name] for name in result.features] for test in tested])
+    found = (solr if target == "solr" else elasticsearch)(result, documents, np.zeros(3))
+    np.testing.assert_allclose(found, [test["score"] for test in tested], rtol=1e-6)
+
+
 def test_weights_beyond_float32():
     with pytest.raises(OptionError, match="weight of feature 'f1' is beyond the range of float32"):
         export(with_weights([1e39, 1.0]), to="solr")

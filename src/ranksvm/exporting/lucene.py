@@ -67,12 +67,13 @@ def lucene_features(request: Request) -> list[LuceneFeature]:
         When no feature is left, or a weight is beyond float32.
     """
     scaling = _shifted(request) if request.ranges is not None else request.scaling
+    extents = _extents(request)
     found, constant = [], []
     for column in request.used_columns():
         name, weight = request.names[column], float32_number(request.coef[column])
         if not np.isfinite(weight):
             raise OptionError(f"the weight of feature {name!r} is beyond the range of float32, in which it is scored.")
-        feature = _feature(int(column), name, weight, scaling)
+        feature = _feature(int(column), name, weight, scaling, extents[column])
         if feature is None:
             constant.append(name)
         else:
@@ -87,13 +88,22 @@ def lucene_features(request: Request) -> list[LuceneFeature]:
     return found
 
 
-def _feature(column: int, name: str, weight: float, scaling: Scaling | None) -> LuceneFeature | None:
-    """One feature; None if the engine would refuse its normalizer."""
+def _extents(request: Request) -> np.ndarray:
+    """How far the values of each feature are apart; infinite if neither data nor the scaler tells."""
+    scale = request.affine().scale
+    if request.ranges is None:
+        return np.where(scale == 1.0, np.inf, scale)
+    low, high = request.ranges
+    return np.maximum(scale, high - low)
+
+
+def _feature(column: int, name: str, weight: float, scaling: Scaling | None, extent: float) -> LuceneFeature | None:
+    """One feature; None if its values are equal in float32, or the engine would refuse its normalizer."""
     if scaling is None or (scaling.shift[column] == 0.0 and scaling.scale[column] == 1.0):
         return LuceneFeature(column, name, weight)
     shift, scale = float(scaling.shift[column]), float(scaling.scale[column])
     low, high, spread = float32_number(shift), float32_number(shift + scale), float32_number(scale)
-    if not (np.isfinite([low, high, spread]).all() and spread > np.spacing(np.float32(abs(low)))):
+    if not (np.isfinite([low, high, spread]).all() and spread > 0.0 and extent > np.spacing(np.float32(abs(low)))):
         return None
     if scaling.style == "min_max" and abs((high - low) - scale) <= RANGE_ERROR * scale:
         return LuceneFeature(column, name, weight, low, spread, high, "min_max")
@@ -118,7 +128,7 @@ def offset_of(request: Request, features: list[LuceneFeature]) -> float:
     affine = request.affine()
     moved = 0.0
     for feature in features:
-        engine = 0.0 if feature.shift is None else feature.shift
+        engine = 0.0 if feature.shift is None else float(np.float32(feature.shift))
         moved += request.coef[feature.column] * (affine.shift[feature.column] - engine) / affine.scale[feature.column]
     return float(moved)
 
