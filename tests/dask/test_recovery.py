@@ -1,6 +1,7 @@
 """Workers that are killed, leave, restart or are added: the same bits; a lost scheduler: an error in time."""
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from ranksvm.dask import (
 )
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import LostError
-from ranksvm.exceptions import ClusterError
+from ranksvm.exceptions import ClusterError, DataError
 
 
 def killed_at(client, number, monkeypatch, how=signal.SIGKILL):
@@ -179,6 +180,21 @@ def test_a_choice_by_folds_that_may_change_does_not_begin_again(client, data, pa
     splitter = GroupShuffleSplit(2, random_state=np.random.RandomState(0))
     with pytest.raises(ClusterError):
         DaskRankSVMCV(Cs=[0.01, 0.1], cv=splitter).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize(
+    "ranker", [DaskRankSVM(), DaskRankSVMCV(cv=2), DaskAdditiveRankSVM(), DaskRankSVM(solver="dual")]
+)
+def test_a_fit_that_fails_frees_its_rows(client, data, parts_of, ranker):
+    X, y, qid = parts_of(data)
+    X[317, 4] = np.inf
+    with pytest.raises(DataError, match="part 3: Input X contains infinity"):
+        ranker.fit(X, y, qid=qid)
+    stop = time.monotonic() + 10.0
+    while client.futures and time.monotonic() < stop:
+        gc.collect()  # the frames of an error refer to it
+        time.sleep(0.1)
+    assert not client.futures
 
 
 SCHEDULER = """

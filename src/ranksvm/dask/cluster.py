@@ -147,6 +147,11 @@ class Cluster:
         except (FutureCancelledError, FuturesCancelledError, CancelledError, asyncio.CancelledError) as error:
             self._wait_for_scheduler()
             raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
+        except Exception:
+            # a failed future keeps its error, and the traceback of the error would keep all futures of the fit
+            for future in futures:
+                future.release()
+            raise
 
     # -- private methods ---------------------------------------------------------------------------------------------
 
