@@ -12,7 +12,7 @@ import time
 import dask
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from sklearn.base import clone
 from sklearn.model_selection import GroupShuffleSplit
 
@@ -23,6 +23,7 @@ from ranksvm.dask import (
     DaskRankSVMCV,
     choosing_ranker,
     evaluation,
+    preparation,
 )
 from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.cluster import LostError
@@ -100,6 +101,36 @@ def test_a_cluster_that_restarts_makes_its_data_again(client, data, parts_of, un
     monkeypatch.setattr(DaskBackend, "_sum", with_restart)
     fit = DaskRankSVM(C=0.05, n_partitions=4).fit(X, y, qid=qid)
     np.testing.assert_array_equal(fit.coef_, undisturbed.coef_)
+
+
+@pytest.mark.parametrize("number", [1, 2], ids=["data", "evaluation set"])
+@pytest.mark.parametrize("ranker", [DaskRankSVM(C=0.05), DaskAdditiveRankSVM(C=0.05, max_bins=4)])
+def test_a_preparation_begins_again_if_the_cluster_restarts(client, data, parts_of, monkeypatch, ranker, number):
+    X, y, qid = parts_of(data)
+    fit = clone(ranker).set_params(n_partitions=4)
+    sets = {"eval_set": (X, y), "eval_qid": qid}
+    undisturbed = clone(fit).fit(X, y, qid=qid, **sets)
+    plain, calls = preparation.whole_parts, []
+
+    def with_restart(*arguments):
+        calls.append(1)
+        if len(calls) == number:
+            client.restart(wait_for_workers=False)  # the fit itself waits for them
+        return plain(*arguments)
+
+    monkeypatch.setattr(preparation, "whole_parts", with_restart)
+    fit.fit(X, y, qid=qid, **sets)
+    np.testing.assert_array_equal(weights(fit), weights(undisturbed))
+    assert fit.evals_result_ == undisturbed.evals_result_
+
+
+def test_persisted_data_that_were_lost_are_an_error(client, data, parts_of):
+    X, y, qid = parts_of(data)
+    X = X.persist()
+    wait(X)
+    client.restart()
+    with pytest.raises(ClusterError, match="If you persisted or scattered the data, do that again first"):
+        DaskRankSVM().fit(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("when", ["fit", "evaluation"])

@@ -24,7 +24,7 @@ from ranksvm.terms.parts.backend import Job, PartInfo
 from ranksvm.terms.parts.part import Part
 from ranksvm.terms.parts.tree_sum import tree_sum
 
-__all__ = ["ATTEMPTS", "DaskBackend", "check_devices"]
+__all__ = ["ATTEMPTS", "DaskBackend", "check_devices", "repeated_if_lost"]
 
 logger = logging.getLogger("ranksvm.dask")
 
@@ -187,6 +187,40 @@ def _joined(start: int, stop: int, found: dict[tuple[int, int], Any]) -> Any:
         return found[start, stop]
     middle = start + (stop - start + 1) // 2
     return add(_joined(start, middle, found), _joined(middle, stop, found))
+
+
+def repeated_if_lost(step: Callable[[], T], what: str, attempts: int = ATTEMPTS) -> T:
+    """The result of a step of a fit, which begins again if the cluster has lost its data.
+
+    Parameters
+    ----------
+    step : callable
+        Computes the result.
+    what : str
+        What the data are for, in messages.
+    attempts : int
+        Largest number of calls.
+
+    Returns
+    -------
+    object
+        The result.
+
+    Raises
+    ------
+    ClusterError
+        When the data were lost in every call.
+    """
+    try:
+        return step()
+    except LostError as lost:
+        if attempts == 1:
+            raise ClusterError(
+                f"the cluster has lost the data of {what}: fit again. If you persisted or scattered the data, do that "
+                f"again first. ({lost})"
+            ) from lost
+        logger.warning("the cluster has lost the data of %s, which begins again: %s", what, lost)
+    return repeated_if_lost(step, what, attempts - 1)
 
 
 def check_devices(cluster: Cluster, device: str, loss: LossSpec) -> None:

@@ -1,6 +1,5 @@
 """Base of the estimators on Dask that choose C: implements ``fit``, with evaluation sets or with folds."""
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -11,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from ranksvm._util import checks
 from ranksvm._util.types import Splits
-from ranksvm.dask.backend import ATTEMPTS
+from ranksvm.dask.backend import ATTEMPTS, repeated_if_lost
 from ranksvm.dask.base import DaskRanker
-from ranksvm.dask.cluster import Cluster, LostError
+from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, Scorer, Sums, evaluated
 from ranksvm.dask.inputs import DaskFeatures, EvalSets, EvalValues, InputParts
 from ranksvm.dask.listed_pairs import Listed, queries_of_pairs, unpacked_preferences
@@ -31,8 +30,6 @@ from ranksvm.metrics.definitions import ACCURACY, CONCORDANCE, only_metric
 from ranksvm.model_selection.cross_validation import RULES, query_splits
 
 __all__ = ["Choosing", "DaskChoosingRanker", "Solved"]
-
-logger = logging.getLogger("ranksvm.dask")
 
 
 class Solved(NamedTuple):
@@ -192,16 +189,12 @@ class DaskChoosingRanker(DaskRanker):
                 return self._chosen_here(cluster, inputs, sets, eval_metric=eval_metric, eval_at=eval_at)
             # a choice is repeated only with the same folds: a splitter may give other folds the second time, or none
             same_folds = eval_set is not None or self.cv is None or isinstance(self.cv, Integral)
-            attempts = ATTEMPTS if same_folds else 1
-            for attempt in range(attempts):
-                try:
-                    choosing = self._choosing(cluster, inputs, sets, metrics, metric, convention, patience)
-                    model, solved = self._chosen(choosing, inputs, options)
-                    break
-                except LostError as lost:
-                    if attempt + 1 == attempts:
-                        raise
-                    logger.warning("the cluster has lost the data of this choice, which begins again: %s", lost)
+
+            def choose() -> tuple[Choosing, tuple[Any, list[Solved]]]:
+                choosing = self._choosing(cluster, inputs, sets, metrics, metric, convention, patience)
+                return choosing, self._chosen(choosing, inputs, options)
+
+            choosing, (model, solved) = repeated_if_lost(choose, "this choice", ATTEMPTS if same_folds else 1)
             model.n_queries_ = choosing.prepared.n_queries
             model.evals_result_ = _evals_result(solved)
             model.fitted_params_ = model._params_now() | {"metric": choosing.metrics[0].name}

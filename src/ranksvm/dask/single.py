@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
+from ranksvm.dask.backend import repeated_if_lost
 from ranksvm.dask.base import DaskRanker
 from ranksvm.dask.cluster import Cluster
 from ranksvm.dask.evaluation import HeldOut, scoring_function
@@ -129,8 +130,11 @@ class DaskSingleRanker(DaskRanker):
                 held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
                 model, n_rounds = self._new_local().set_params(memory_limit=None).fit(**arguments), 0
             else:
-                prepared = self._prepared(cluster, inputs)
-                held_out, metrics = self._evaluation_sets(cluster, metrics, *sets)
+
+                def prepare() -> tuple[Prepared, list[HeldOut], list[Metric]]:
+                    return self._prepared(cluster, inputs), *self._evaluation_sets(cluster, metrics, *sets)
+
+                prepared, held_out, metrics = repeated_if_lost(prepare, "this fit")
                 model, n_rounds = self._fitted_to_parts(cluster, inputs, prepared, options, held_out, metrics)
             model.evals_result_ = {}
             for each in held_out:
