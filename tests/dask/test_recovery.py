@@ -1,5 +1,6 @@
 """Workers that are killed, leave, restart or are added: the same bits; a lost scheduler: an error in time."""
 
+import asyncio
 import contextlib
 import gc
 import os
@@ -226,6 +227,20 @@ def test_a_fit_that_fails_frees_its_rows(client, data, parts_of, ranker):
         gc.collect()  # the frames of an error refer to it
         time.sleep(0.1)
     assert not client.futures
+
+
+def test_a_fit_in_the_event_loop_is_refused_and_works_in_a_thread(data, parts_of, undisturbed):
+    async def run():
+        options = {"processes": False, "dashboard_address": ":0", "asynchronous": True}
+        async with LocalCluster(n_workers=1, **options) as cluster, Client(cluster, asynchronous=True) as client:
+            fit = DaskRankSVM(C=0.05, n_partitions=4)
+            fit.client = client
+            X, y, qid = parts_of(data)
+            with pytest.raises(ClusterError, match="the Dask client is asynchronous"):
+                fit.fit(X, y, qid=qid)
+            return await asyncio.to_thread(fit.fit, X, y, qid=qid)
+
+    np.testing.assert_array_equal(asyncio.run(run()).coef_, undisturbed.coef_)
 
 
 SCHEDULER = """

@@ -223,6 +223,11 @@ class DaskRanker(BaseEstimator):
         client = self.client
         if client.status == "closed":
             raise ClusterError("the client of the Dask cluster is closed: set ranker.client to an open one.")
+        if client.asynchronous:
+            raise ClusterError(
+                "the Dask client is asynchronous, and a fit in its event loop would block the loop: fit in another "
+                "thread (await asyncio.to_thread(...)), or with a client without asynchronous=True."
+            )
         cluster = Cluster(client, float(self.timeout))
         cluster.check_workers()
         check_devices(cluster, self.device, loss_of(self.loss, self.huber_width))
