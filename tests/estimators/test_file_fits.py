@@ -364,6 +364,13 @@ def test_rows_without_query_ids(tmp_path):
     same(found, RankSVM(tol=1e-9).fit(data.X, data.y, group=[200]))
 
 
+@pytest.mark.parametrize("name", ["empty.txt", "empty.csv", "empty.txt.gz"])
+def test_an_empty_file_is_not_taken_for_a_cache(tmp_path, name):
+    (tmp_path / name).touch()
+    with pytest.raises(DataError, match=rf"{name} is empty"):
+        RankSVM().fit(tmp_path / name)
+
+
 def test_which_data_stay_in_their_file(tmp_path, monkeypatch):
     monkeypatch.undo()
     data = made(tmp_path)

@@ -304,7 +304,7 @@ def memory_to_read(path: PathLike) -> int:
         kind = _kind(head, first_text(file), os.fspath(path), Columns())
     if kind == "cache":
         return 0
-    return os.stat(path).st_size * _GROWTH["compressed" if compression_of(head) else kind]
+    return max(1, os.stat(path).st_size * _GROWTH["compressed" if compression_of(head) else kind])
 
 
 @contextlib.contextmanager
