@@ -1,12 +1,15 @@
 """Snapshots of models that another thread teaches: each is the model between two queries."""
 
 import pickle
+import sys
 import threading
 
 import numpy as np
 import pytest
 
 import ranksvm
+from ranksvm.estimators.base import undo
+from ranksvm.exceptions import DataError
 
 MODELS = [
     ranksvm.SOLARRanker(average=True, random_state=0),
@@ -48,3 +51,43 @@ def test_a_snapshot_does_not_learn_on_and_models_can_be_pickled():
     np.testing.assert_array_equal(copied.coef_, weights)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
     assert not hasattr(ranksvm.SOLARRanker().snapshot(), "weights_")
+
+
+@pytest.mark.filterwarnings("ignore::ranksvm.exceptions.ScaleWarning")
+def test_no_snapshot_has_numbers_that_overflowed(monkeypatch):
+    model = ranksvm.PairwisePerceptronRanker().partial_fit(np.eye(2), [1, 0])
+    before, taken, threads, all_finite = model.coef_.copy(), [], [], undo._all_finite
+
+    def all_finite_while_another_thread_copies(values):
+        threads.append(threading.Thread(target=lambda: taken.append(model.snapshot())))
+        threads[-1].start()
+        threads[-1].join(0.1)
+        return all_finite(values)
+
+    monkeypatch.setattr(undo, "_all_finite", all_finite_while_another_thread_copies)
+    with pytest.raises(DataError, match="overflows"):
+        model.partial_fit(1.5e308 * (1 - 2 * np.eye(2)), [1, 0])
+    for thread in threads:
+        thread.join()
+    assert len(taken) > 0
+    for copied in taken:
+        np.testing.assert_array_equal(copied.coef_, before)
+
+
+def test_a_model_that_refuses_data_never_lacks_its_weights():
+    """Another thread may rank with it after any line."""
+    model = ranksvm.SOLARRanker().partial_fit(np.eye(3), [2, 1, 0])
+    weights, found, traced = model.weights_, [], sys.gettrace()
+
+    def at_each_line(*_):
+        found.append(vars(model).get("weights_"))
+        return at_each_line
+
+    sys.settrace(at_each_line)
+    try:
+        with pytest.raises(DataError, match="infinity"):
+            model.partial_fit(np.full((3, 3), np.inf), [2, 1, 0])
+    finally:
+        sys.settrace(traced)
+    assert len(found) > 0
+    assert all(array is weights for array in found)

@@ -336,9 +336,9 @@ class OnlineRanker(LinearRanker, BaseEstimator):
     def snapshot(self) -> Self:
         """A copy of the model as it is between two queries, for a server that ranks while another thread learns.
 
-        It may be called from any thread at any time, and waits until the model has learned from its current query. The
-        copy does not change when the model continues to learn, so that any number of threads may call its ``predict``
-        and ``rank``.
+        It may be called from any thread at any time, and waits until the model has learned from its current query (from
+        all queries of the current call if it has a number above 1e60, which may overflow). The copy does not change
+        when the model continues to learn, so that any number of threads may call its ``predict`` and ``rank``.
 
         Returns
         -------
@@ -355,7 +355,7 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         (1, 2)
         """
         with lock_of(self):
-            return copy.deepcopy(self)
+            return copy.deepcopy(copy.copy(self))  # attributes that `fit` adds meanwhile do not disturb the deep copy
 
     def learn_one_query(self, X: MatrixLike, y: ArrayLike) -> Self:
         """`partial_fit` on the documents of one query.

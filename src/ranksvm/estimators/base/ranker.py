@@ -53,9 +53,16 @@ def all_or_nothing(estimator: object, verbose: int = 0, iterations_from: int = 1
         with overflow_refused(), verbosity(verbose, iterations_from) if verbose else nullcontext():
             yield
     except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        restore(estimator, before)
         raise
+
+
+def restore(estimator: object, before: dict[str, Any]) -> None:
+    """Give an estimator the attributes that it had before; another thread that predicts meanwhile misses none."""
+    attributes = vars(estimator)
+    attributes.update(before)
+    for name in attributes.keys() - before.keys():
+        del attributes[name]
 
 
 def is_fitted(ranker: object) -> bool:

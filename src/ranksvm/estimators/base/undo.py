@@ -6,7 +6,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ranksvm._util.checks import is_sparse, level_of_caller
 from ranksvm._util.text import feature_label
 from ranksvm._util.types import Features
 from ranksvm.data.validation import largest_value
+from ranksvm.estimators.base.ranker import restore
 from ranksvm.exceptions import DataError, ScaleWarning
 from ranksvm.model_files.schema import Array, schema_of
 
@@ -65,19 +66,21 @@ def undone_if_not_finite(estimator: "OnlineRanker", X: Features, weights: np.nda
     if large := _exceeds(X, _limit(estimator)):
         _warn_of_large_value(estimator, X, names)
     columns = _columns_that_change(estimator, X)
-    state = _state(estimator, _is_extreme(estimator, X if large else None, weights))
+    extreme = _is_extreme(estimator, X if large else None, weights)
+    state = _state(estimator, extreme)
     # arrays with one number for each feature change in these columns only
     parts = {name: columns if of_features else slice(None) for name, (_, of_features) in state.items()}
     before = {name: values[parts[name]].copy() for name, (values, _) in state.items()}
-    with np.errstate(over="ignore", invalid="ignore"):
+    # only extreme numbers overflow; `snapshot` then waits until the model is finite or restored
+    with np.errstate(over="ignore", invalid="ignore"), lock_of(estimator) if extreme else nullcontext():
         yield
         finite = all(_all_finite(values[parts[name]]) for name, (values, _) in state.items())
         # weights of a committee, or a mean, may overflow even if the state does not
         if finite and _all_finite(estimator.coef_[columns]):
             return
-    with lock_of(estimator):
-        for name, (values, _) in state.items():
-            values[parts[name]] = before[name]
+        with lock_of(estimator):
+            for name, (values, _) in state.items():
+                values[parts[name]] = before[name]
     raise DataError(_reason(X, weights, names))
 
 
@@ -88,8 +91,7 @@ def undone_if_refused(estimator: object) -> Iterator[None]:
     try:
         yield
     except DataError:
-        vars(estimator).clear()
-        vars(estimator).update(before)
+        restore(estimator, before)
         raise
 
 
