@@ -1,6 +1,8 @@
 """Snapshots of models that another thread teaches: each is the model between two queries."""
 
+import os
 import pickle
+import signal
 import sys
 import threading
 
@@ -91,3 +93,37 @@ def test_a_model_that_refuses_data_never_lacks_its_weights():
         sys.settrace(traced)
     assert len(found) > 0
     assert all(array is weights for array in found)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_child_forked_while_a_thread_learns_has_the_model_between_two_queries():
+    data = ranksvm.make_ranking(n_queries=200, n_docs=40, n_features=64, random_state=0)
+    expected, model = {}, ranksvm.SOLARRanker(2, random_state=0)
+    for _, rows in data.queries:
+        model.partial_fit(data.X[rows], data.y[rows])
+        expected[model.n_queries_] = model.coef_.copy()
+    learner, stop = ranksvm.SOLARRanker(2, random_state=0).partial_fit(data.X[:40], data.y[:40]), threading.Event()
+
+    def learn():
+        while not stop.is_set():
+            learner.fit(data.X, data.y, qid=data.qid)
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                same = False
+                try:
+                    copied = learner.snapshot()
+                    same = np.array_equal(copied.coef_, expected.get(copied.n_queries_, np.zeros(64)))
+                    learner.partial_fit(data.X[:40], data.y[:40])
+                finally:
+                    os._exit(0 if same else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()

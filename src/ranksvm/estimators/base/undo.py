@@ -2,6 +2,7 @@
 
 import functools
 import math
+import os
 import threading
 import warnings
 import weakref
@@ -44,6 +45,32 @@ def lock_of(estimator: object) -> "threading.RLock":
     """The lock of an estimator, acquired while it learns from a query, and while it is copied."""
     with _guard:
         return _locks.setdefault(estimator, threading.RLock())
+
+
+def _before_fork() -> None:
+    # The child must not begin with the lock of a thread of its parent, or with a model that has half learned a query.
+    with _guard:
+        locks = list(_locks.values())
+    _forking.held = []
+    for lock in locks:
+        lock.acquire()
+        _forking.held.append(lock)
+
+
+def _after_fork_in_parent() -> None:
+    for lock in _forking.held:
+        lock.release()
+
+
+def _after_fork_in_child() -> None:
+    global _locks, _guard
+    _locks, _guard = weakref.WeakKeyDictionary(), threading.Lock()
+
+
+# For each thread that forks: the locks that it has acquired for this.
+_forking = threading.local()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 @contextmanager
