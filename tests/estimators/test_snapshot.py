@@ -6,8 +6,10 @@ import signal
 import sys
 import threading
 
+import joblib
 import numpy as np
 import pytest
+import sklearn
 
 import ranksvm
 from ranksvm.estimators.base import undo
@@ -53,6 +55,15 @@ def test_a_snapshot_does_not_learn_on_and_models_can_be_pickled():
     np.testing.assert_array_equal(copied.coef_, weights)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).coef_, model.coef_)
     assert not hasattr(ranksvm.SOLARRanker().snapshot(), "weights_")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_mapped_read_only_from_a_pickle_learns(model, tmp_path):
+    X, y = np.eye(3), [2, 1, 0]
+    learned = sklearn.clone(model).partial_fit(X, y)
+    joblib.dump(learned, tmp_path / "model")
+    mapped = joblib.load(tmp_path / "model", mmap_mode="r").partial_fit(X, y)
+    np.testing.assert_array_equal(mapped.coef_, learned.partial_fit(X, y).coef_)
 
 
 @pytest.mark.filterwarnings("ignore::ranksvm.exceptions.ScaleWarning")

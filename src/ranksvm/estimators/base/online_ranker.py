@@ -439,6 +439,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         """Number of queries learned from, counted in every pass."""
         return int(self.counts_[3])
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # joblib maps arrays read-only, in workers or if asked to, and learning changes them in place
+        mapped = {key: v for key, v in state.items() if isinstance(v, np.ndarray) and not v.flags.writeable}
+        super().__setstate__(state | {key: np.array(v) for key, v in mapped.items()})
+
     # -- for subclasses ----------------------------------------------------------------------------------------------
 
     def _check_loaded(self) -> None:
