@@ -174,6 +174,14 @@ def test_a_header_of_an_array_that_is_no_python(files, tmp_path):
         ranksvm.load(path)
 
 
+def test_an_array_of_texts_without_bytes_is_refused(files, tmp_path):
+    """As names of features, such texts took gigabytes."""
+    path = tmp_path / "model"
+    path.write_bytes(changed(files["linear"], arrays={"coef_": lambda _: np.ndarray((10**9,), "U0")}))
+    with pytest.raises(ModelFileError, match="cannot hold 1000000000 values"):
+        ranksvm.load(path)
+
+
 def test_axes_in_another_order_in_memory_are_accepted(files, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(changed(files["committee"], arrays={"experts_": np.asfortranarray}))

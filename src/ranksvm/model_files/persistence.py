@@ -504,13 +504,18 @@ def _read(path: Place) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if hashlib.sha256(member).hexdigest() != expected[name]:
             raise ModelFileError(f"{path}: the model file was altered: {name} does not match its checksum.")
     try:
-        arrays = {
-            name.removesuffix(".npy"): np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
-            for name, member in members.items()
-        }
+        arrays = {name.removesuffix(".npy"): _array(member) for name, member in members.items()}
     except _MALFORMED as error:
         raise ModelFileError(f"{path}: an array in the model file cannot be read ({_describe(error)}).") from error
     return header, arrays
+
+
+def _array(member: bytes) -> np.ndarray:
+    array = np.lib.format.read_array(io.BytesIO(member), allow_pickle=False)
+    # texts of length 0 take no bytes, but memory as objects
+    if array.size > len(member):
+        raise ValueError(f"{len(member)} bytes cannot hold {array.size} values")
+    return array
 
 
 def _content(path: Place) -> bytes:
