@@ -136,6 +136,20 @@ def test_a_temporary_file_that_is_removed_before_it_is_locked_is_made_again(tmp_
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_another_writer_removes_no_file_that_is_about_to_be_renamed(tmp_path, monkeypatch):
+    replace = os.replace
+
+    def removed_first(*paths):
+        remove_abandoned(tmp_path)
+        replace(*paths)
+
+    monkeypatch.setattr(atomic_files.os, "replace", removed_first)
+    with atomic_write(tmp_path / "file") as file:
+        file.write(b"whole")
+    assert (tmp_path / "file").read_bytes() == b"whole"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 def test_a_file_beside_another_is_temporary(tmp_path, monkeypatch):
     """A copy of a pipe stayed behind after a kill, as did a cache from which other formats are written."""
     monkeypatch.setattr(atomic_files, "_ABANDONED_AFTER", -1.0)

@@ -63,10 +63,11 @@ def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
     path = os.path.realpath(os.fspath(path))
     file, temporary = _opened(path)
     try:
-        with _naming(path, temporary), file:
-            remove_abandoned(os.path.dirname(path), os.path.basename(path))
-            yield file
-        os.replace(temporary, path)
+        with _kept_locked(file):
+            with _naming(path, temporary), file:
+                remove_abandoned(os.path.dirname(path), os.path.basename(path))
+                yield file
+            os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
@@ -225,6 +226,19 @@ def _lock(file: IO[bytes], path: str) -> bool:
     with contextlib.suppress(OSError):  # some network file systems have no locks
         fcntl.flock(file.fileno(), fcntl.LOCK_EX)
     return os.path.exists(path)
+
+
+@contextlib.contextmanager
+def _kept_locked(file: IO[bytes]) -> Iterator[None]:
+    """Keep the lock of a file that is closed in the ``with`` block: until it is renamed it is not abandoned."""
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.dup(file.fileno())
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
