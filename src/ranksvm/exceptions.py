@@ -230,7 +230,8 @@ class LikelyMistakeWarning(UserWarning):
     """Arguments are valid, but probably not what was meant.
 
     For example: labels and scores look swapped; some query ids are numbers, and one of these numbers is also an id as
-    text (1 and "1"); or ``memory_limit`` is given for data that are already in memory.
+    text (1 and "1"); ``memory_limit`` is given for data that are already in memory; or C is chosen by a metric that is
+    0 for every model, because all labels are negative.
 
     Examples
     --------

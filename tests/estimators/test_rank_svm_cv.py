@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ranksvm import QueryKFold, RankSVM, RankSVMCV, load, make_ranking
-from ranksvm.exceptions import OptionError
+from ranksvm.exceptions import LikelyMistakeWarning, OptionError
 from ranksvm.metrics import evaluate
 
 CS = 2.0 ** np.arange(-14, 3, 2)
@@ -104,6 +104,11 @@ def test_errors(data, validation):
         RankSVMCV(CS, metric="kendall_tau").fit(
             data.X, data.y, qid=data.qid, eval_set=(validation.X, np.zeros(len(validation.y))), eval_qid=validation.qid
         )
+
+
+def test_labels_that_no_metric_counts_as_relevant(data):
+    with pytest.warns(LikelyMistakeWarning, match="every model tried has the score 0.* lowest is 0"):
+        RankSVMCV(CS, cv=3).fit(data.X, data.y - 4.0, qid=data.qid)
 
 
 def test_err_has_the_scale_of_all_labels():

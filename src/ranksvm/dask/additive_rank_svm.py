@@ -376,7 +376,8 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         for place, each in enumerate(solved):
             means[place, : n_tried[place]], errors[place, : n_tried[place]] = each.means, each.errors
         Cs = Cs[: max(n_tried)]
-        choice = model._choose_by_scores(settings, Cs, n_tried, means[:, :, np.newaxis], means, errors)
+        metric = choosing.metrics[0]
+        choice = model._choose_by_scores(settings, Cs, metric, n_tried, means[:, :, np.newaxis], means, errors)
         problem, results = tried[choice.setting_number]
         return choice, problem, results[choice.C_number], solved
 
@@ -407,7 +408,8 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
         means, errors = (
             each.reshape(scores.shape[:2]) for each in mean_and_standard_error(scores.reshape(-1, len(columns)))
         )
-        return model._choose_by_scores(settings, Cs, [len(Cs)] * len(settings), scores, means, errors)
+        n_tried = [len(Cs)] * len(settings)
+        return model._choose_by_scores(settings, Cs, choosing.metrics[0], n_tried, scores, means, errors)
 
     def _fold(self, choosing: Choosing, options: AdditiveOptions, train: np.ndarray) -> AdditiveRows:
         """The training set of a fold: the queries or listed pairs in ``train``, with levels from their rows."""

@@ -319,7 +319,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
                 scores = np.array(columns).T
                 means, errors = mean_and_standard_error(scores)
             choice_scores = [each[np.newaxis] for each in (scores, means, errors)]
-            choice = model._choose_by_scores([None], Cs, [len(Cs)], *choice_scores)
+            choice = model._choose_by_scores([None], Cs, choosing.metrics[0], [len(Cs)], *choice_scores)
             if choosing.held_out:
                 result = solutions[choice.C_number]
             else:

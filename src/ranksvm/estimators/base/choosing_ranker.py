@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,7 +38,7 @@ from ranksvm.estimators.base.inputs import read_evaluation_sets, read_training_d
 from ranksvm.estimators.base.ranker import all_or_nothing
 from ranksvm.estimators.base.sklearn_base import BaseEstimator
 from ranksvm.estimators.path import c_values, solve_along
-from ranksvm.exceptions import NoComparablePairsError, OptionError
+from ranksvm.exceptions import LikelyMistakeWarning, NoComparablePairsError, OptionError
 from ranksvm.fits.evaluation import EvaluationSet, EvaluationSets, PairEvaluationSet, SetEvaluations, joined_sets
 from ranksvm.fits.file_folds import evaluated_in_file, file_folds
 from ranksvm.fits.options import FitOptions
@@ -240,7 +241,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         ConvergenceWarning
             When the relative duality gap of a solution does not meet ``tol``.
         UninformativeWarning, OneQueryWarning, ScaleWarning, LikelyMistakeWarning
-            As in `RankSVM.fit`.
+            As in `RankSVM.fit`; LikelyMistakeWarning also when every model tried has the score 0.
         """
         eval_set = joined_sets(eval_set, eval_X, eval_y)
         metric, convention = parse_metric(self.metric), convention_named(self.convention)
@@ -546,12 +547,13 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
                 row[: len(evaluations)] = [
                     standard_error_over_queries(part.per_query[name], part.weights[name]) for (part,) in evaluations
                 ]
-        return self._choose_by_scores(settings, Cs, [len(each) for each in found], scores, means, errors)
+        return self._choose_by_scores(settings, Cs, metric, [len(each) for each in found], scores, means, errors)
 
     def _choose_by_scores(
         self,
         settings: list[Any],
         Cs: np.ndarray,
+        metric: Metric,
         n_tried: list[int],
         scores: np.ndarray,
         means: np.ndarray,
@@ -560,6 +562,14 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         """Choose by the scores of each setting and C; scores after the first ``n_tried`` values of C are NaN."""
         if np.isnan(means).all():
             raise OptionError(f"{self.metric!r} is not defined for any query of the validation data.")
+        if metric not in (ACCURACY, CONCORDANCE) and not np.nan_to_num(means).any():
+            warnings.warn(
+                "every model tried has the score 0, so the scores decide nothing: are all labels 0 or negative? Most "
+                "metrics count only labels above 0 as relevant. Add a number to the labels such that the lowest is 0, "
+                "or choose by metric='pairwise_accuracy' (--metric at the command line).",
+                LikelyMistakeWarning,
+                stacklevel=checks.level_of_caller(),
+            )
         # the scores are ordered by C, then by setting, so that the most regularized models come first
         C_number, setting_number = divmod(choose(means.T.ravel(), errors.T.ravel(), self.rule), len(means))
         return Choice(
