@@ -30,6 +30,9 @@ def test_missing_features_are_counted_by_name(data):
     model = RankSVM().fit(named.fillna(0.0), y, qid=qid)
     with pytest.raises(DataError, match=r"29 in c"):
         model.predict(named)
+    named.iloc[0, 2] = np.inf  # SimpleImputer refuses it
+    with pytest.raises(DataError, match=r"infinity at X\[0, 2\].*.*replace infinite values by finite numbers"):
+        RankSVM().fit(named, y, qid=qid)
 
 
 @pytest.mark.parametrize("frame", [False, True])

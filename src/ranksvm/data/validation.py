@@ -201,10 +201,10 @@ def largest_values(
 
 def _not_finite(X: Features, names: Sequence[str] | None, pairwise: bool) -> DataError:
     place = where_not_finite(X, names, pairwise=pairwise)
-    return DataError(
-        f"Input X contains {place}: drop such rows, or replace the values, for example by sklearn.impute.SimpleImputer "
-        "before the ranker in a Pipeline."
-    )
+    replaced = "the values, for example by sklearn.impute.SimpleImputer before the ranker in a Pipeline"
+    if any(np.isinf(values).any() for _, _, values in _entries_not_finite(X)):  # which SimpleImputer refuses
+        replaced = "infinite values by finite numbers"
+    return DataError(f"Input X contains {place}: drop such rows, or replace {replaced}.")
 
 
 def where_not_finite(
