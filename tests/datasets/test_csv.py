@@ -126,6 +126,10 @@ def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
     [
         ("label,qid,x\n1,1,0.5\n0,1,\n", "'x' of .* has missing values in 1 of 2 rows, the first is row 1"),
         ("label,qid,x\n1,1,0.5\n0,1,many\n", "column 'x' of .* is not numeric: 'many' in line 3. .*--docid"),
+        (
+            "label,qid,x\n1,1,0\nbad,1,1\n",
+            "column 'label' of .* is not numeric: 'bad' in line 3. Labels must be numbers",
+        ),
         ("label,qid,flag\n1,1,0.5\n0,1,true\n", "column 'flag' of .* is not numeric: 'true' in line 3"),
         ("label,qid,flag\n1,1,True\n0,1,0.5\n", "column 'flag' of .* is not numeric: '0.5' in line 3"),
         ("grade,qid,x\n1,1,0.5\n", "no column 'label' .*its columns are grade, qid, x. Name .*--label"),

@@ -332,10 +332,13 @@ def _refusal(name: str, error: Exception, names: list[str] | None = None, column
         return DataError(f"{name} cannot be read as a table of numbers: {error}")
     column, line, _, value = found.groups()
     place = "" if line is None else f" in line {line}"
-    return DataError(
-        f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. If it holds ids, name it (qid, "
-        f"docid; --qid, --docid at the command line). {columns.text_column_advice}"
-    )
+    if names[int(column)] == columns.label:
+        advice = "Labels must be numbers, such as 0, 1 and 2: encode them, or name another column (label, --label)."
+    else:
+        advice = (
+            f"If it holds ids, name it (qid, docid; --qid, --docid at the command line). {columns.text_column_advice}"
+        )
+    return DataError(f"column {names[int(column)]!r} of {name} is not numeric: {value!r}{place}. {advice}")
 
 
 class _File(io.RawIOBase):
