@@ -90,7 +90,7 @@ def read(
 
 
 def _warn_of_one_query(name: str, n_rows: int) -> None:
-    where = "qid:... in LETOR text, a column qid in tables"
+    where = "qid:... in LETOR text, a column qid, or --qid COLUMN, in tables"
     warn(f"{name} has no query ids ({where}): all its {count(n_rows)} rows are treated as one query.")
 
 

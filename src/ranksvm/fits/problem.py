@@ -141,7 +141,8 @@ class RankSVMProblem:
         if stopping == "gradient":
             if self.solver != "tron":
                 raise OptionError(
-                    f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}."
+                    f"stopping='gradient' is the published rule of solver='tron', not of solver={self.solver!r}: set "
+                    "solver='tron' (--solver tron at the command line)."
                 )
             if self.loss.smoothed:
                 raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")

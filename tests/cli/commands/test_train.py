@@ -216,7 +216,7 @@ def test_data_without_query_ids_are_one_query_with_a_warning(ranksvm, tmp_path):
     path = tmp_path / "data.txt"
     path.write_text("2 1:0.5 2:1\n1 1:0.2\n0 2:3\n")
     result = ranksvm("train", path, "-o", tmp_path / "model", "-q")
-    where = "qid:... in LETOR text, a column qid in tables"
+    where = "qid:... in LETOR text, a column qid, or --qid COLUMN, in tables"
     assert result.stderr == f"Warning: {path} has no query ids ({where}): all its 3 rows are treated as one query.\n"
     assert package.load(tmp_path / "model").n_pairs_ == 3
 
