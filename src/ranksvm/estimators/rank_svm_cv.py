@@ -34,7 +34,8 @@ class RankSVMCV(ChoosingRanker, LinearRanker):
     Parameters
     ----------
     Cs : array-like of float or None, default None
-        Values of C to try; None: the powers of 2 from 2^-15 to 2^5.
+        Values of C to try; None: the powers of 2 from 2^-15 to 2^5. A single number is the only value tried, not the
+        number of values as in scikit-learn's ``LogisticRegressionCV``.
     metric : str or Metric, default "ndcg@10"
         The metric to maximize, as in `ranksvm.metrics.evaluate`. Pairs and `Preferences` are always evaluated by the
         pairwise accuracy, and censored times by the concordance index: leave the default for them.
