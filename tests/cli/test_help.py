@@ -61,6 +61,12 @@ def test_every_option_says_what_it_does(name):
     assert not silent
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_values_have_names_of_ours_not_the_types_of_click(name):
+    with click.Context(main, info_name="ranksvm") as program, click.Context(command(name), program, name) as ctx:
+        assert not re.search(r"\b(INTEGER|FLOAT|TEXT|PATH|FILENAME)\b", ctx.get_help())
+
+
 def test_serve_says_nothing_of_what_only_online_has():
     with click.Context(command("serve"), info_name="serve") as ctx:
         text = command("serve").get_help(ctx)

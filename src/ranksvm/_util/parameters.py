@@ -471,6 +471,7 @@ PARAMETERS = (
         (*_PAIRWISE, "regularized"),
         Count(),
         section="solver",
+        metavar="N",
         help="Limit of iterations.  [default: the solver's]",
     ),
     Parameter("device", _PAIRWISE),

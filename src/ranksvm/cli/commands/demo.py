@@ -33,6 +33,7 @@ RESULTS = ("best.json", "model.rsvm", "run.txt")
     type=click.IntRange(min=20),
     default=N_QUERIES,
     show_default=True,
+    metavar="N",
     help="Number of queries to generate.",
 )
 @n_jobs_option

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=15,
     show_default=True,
+    metavar="N",
     help="Largest weights of a model to list, or curves and interactions of an additive one.",
 )
 @qrels_option

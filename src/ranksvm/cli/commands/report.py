@@ -73,9 +73,10 @@ if TYPE_CHECKING:
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
+    metavar="N",
     help="Number of the worst queries to explain document by document.",
 )
-@click.option("--title", metavar="TEXT", help="Title of the report.  [default: Report on MODEL]")
+@click.option("--title", metavar="TITLE", help="Title of the report.  [default: Report on MODEL]")
 @n_jobs_option
 @qrels_option
 @reading_options

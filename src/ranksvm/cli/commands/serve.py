@@ -88,12 +88,13 @@ class Network(click.ParamType):
 )
 @learner_options(levels="required for prank")
 @click.option("--n-features", type=click.IntRange(min=1), metavar="N", help="Number of features of a new model.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     default=8765,
     show_default=True,
+    metavar="N",
     help="Port to listen on; 0: any free port.",
 )
 @click.option(
@@ -117,7 +118,9 @@ class Network(click.ParamType):
     help="Show some rankings in random order (epsilon), exchange neighboring documents at random (fair-pairs), or "
     "interleave with the ranking of the challenger (team-draft).",
 )
-@click.option("--epsilon", type=Probability(), default=0.05, show_default=True, help="Chance of a random order.")
+@click.option(
+    "--epsilon", type=Probability(), default=0.05, show_default=True, metavar="P", help="Chance of a random order."
+)
 @click.option(
     "--click-rule",
     type=Name(list(RULES)),
@@ -154,6 +157,7 @@ class Network(click.ParamType):
     type=click.IntRange(min=1),
     default=1000,
     show_default=True,
+    metavar="N",
     help="Write a new version of the model after feedback on this number of events.",
 )
 @click.option(
@@ -173,12 +177,13 @@ class Network(click.ParamType):
     help="With --reward-wait: an event without feedback counts as all labels 0, or is ignored.",
 )
 @click.option("--retain", type=Number(), metavar="DAYS", help="Remove events older than this.  [default: keep all]")
-@click.option("--metric", default="ndcg@10", show_default=True, help="Metric of a new store.")
+@click.option("--metric", default="ndcg@10", show_default=True, metavar="M", help="Metric of a new store.")
 @click.option(
     "--refit-every",
     type=click.IntRange(min=10),
     default=1000,
     show_default=True,
+    metavar="N",
     help="For a model that cannot learn query by query, in a new store: number of events with feedback between two "
     "fits.",
 )

@@ -45,7 +45,9 @@ _EVERY = 100
     help="Move the features to other columns: in the second half of the queries (sudden), or more and more often "
     "(gradual).",
 )
-@click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
+@click.option(
+    "--passes", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Passes over the data."
+)
 @click.option(
     "--in-step", is_flag=True, help="Send each query only after the service has learned from the previous one."
 )

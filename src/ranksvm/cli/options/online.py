@@ -86,7 +86,12 @@ def learner_options(*, levels: str) -> Callable[[Callable], Callable]:
             "weights.",
         ),
         click.option(
-            "--n-experts", type=click.IntRange(min=1), default=20, show_default=True, help="For committee: its size."
+            "--n-experts",
+            type=click.IntRange(min=1),
+            default=20,
+            show_default=True,
+            metavar="N",
+            help="For committee: its size.",
         ),
         list_option(
             "--levels",

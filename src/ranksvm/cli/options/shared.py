@@ -349,6 +349,7 @@ def run_name_option(command: Callable) -> Callable:
         "--run-name",
         default="ranksvm",
         show_default=True,
+        metavar="NAME",
         callback=_one_word,
         help="Last column of a TREC run file.",
     )(command)

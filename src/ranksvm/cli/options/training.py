@@ -124,6 +124,7 @@ def choice_options(command: Callable) -> Callable:
             type=click.IntRange(min=2),
             default=5,
             show_default=True,
+            metavar="N",
             help="Number of folds of queries, used if there are no validation data.",
         ),
         click.option(
