@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 import ranksvm
 from code_tables import DOCS
 from command_runner import command_runner
-from ranksvm import KernelRankSVM, RankSVM, cross_validate, make_ranking, metrics
+from ranksvm import KernelRankSVM, RankSVM, RankSVMCV, cross_validate, make_ranking, metrics
 from ranksvm.cli import main
 from ranksvm.clicks import position_bias, simulate_clicks
 
@@ -83,6 +83,7 @@ PROVOKED = [
     other_scale,
     lambda: GridSearchCV(RankSVM(), {"C": [1.0]}, cv=ranksvm.QueryKFold(2)).fit(X, Y, qid=QID),
     lambda: metrics.evaluate(np.linspace(0, 1, len(Y)), Y, QID, "ndcg@10"),
+    lambda: RankSVMCV(cv=2).fit(X, Y - 4.0, qid=QID),
     lambda: RankSVM().fit("train.txt", Y),
     malformed,
     damaged,
