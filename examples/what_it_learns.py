@@ -129,7 +129,7 @@ def _dot(x: float | str, y: float | str, grade: int) -> str:
 
 def main() -> None:
     """Write the picture, or print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path)
     output = parser.parse_args().output
     if output is None:
