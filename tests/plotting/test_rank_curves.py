@@ -33,3 +33,8 @@ def test_the_legend_names_everything_that_is_drawn():
     ends = np.array([0.9, 0.4]), np.array([1.1, 0.6])
     display = PropensityDisplay(np.array([1.0, 0.5]), *ends, offset=np.array([0.1, 0.1]), clip=0.2).plot()
     assert texts(display) == ["propensity", "interval", "offset", "lower limit"]
+
+
+def test_the_legend_has_the_level_of_estimated_intervals():
+    bias = PositionBias(np.array([1.0, 0.5]), low=np.array([1.0, 0.4]), high=np.array([1.0, 0.6]), confidence=0.9)
+    assert texts(bias.plot()) == ["propensity", "90 % interval"]

@@ -329,7 +329,9 @@ class PositionBias(Tabular):
         """
         from ranksvm.plotting.rank_curves import PropensityDisplay
 
-        return PropensityDisplay(self.propensity, self.low, self.high, self.offset, self.clip).plot(ax)
+        return PropensityDisplay(
+            self.propensity, self.low, self.high, self.offset, self.clip, level=self.confidence
+        ).plot(ax)
 
     def _table(self) -> Table:
         columns: dict[str, Any] = {"rank": np.arange(1, self.n_ranks + 1), "propensity": self.propensity}

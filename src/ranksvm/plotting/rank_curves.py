@@ -87,6 +87,8 @@ class PropensityDisplay:
         With trust bias: the click rate of a document without relevance at each rank.
     clip : float, default 0.0
         Lower limit of propensities, drawn as a line; 0: none.
+    level : float, optional
+        Confidence level of the intervals, for the legend.
 
     Attributes
     ----------
@@ -109,12 +111,14 @@ class PropensityDisplay:
         high: np.ndarray | None = None,
         offset: np.ndarray | None = None,
         clip: float = 0.0,
+        level: float | None = None,
     ):
         self.propensity = propensity
         self.low = low
         self.high = high
         self.offset = offset
         self.clip = clip
+        self.level = level
 
     def plot(self, ax: "Axes | None" = None) -> "PropensityDisplay":
         """Draw the curves.
@@ -138,7 +142,8 @@ class PropensityDisplay:
         rank = np.arange(1, len(self.propensity) + 1)
         ax.plot(rank, self.propensity, marker="o", color=nth_color(0), label="propensity")
         if self.low is not None and self.high is not None:
-            ax.fill_between(rank, self.low, self.high, color=nth_color(0), alpha=0.2, linewidth=0, label="interval")
+            label = "interval" if self.level is None else f"{100 * self.level:g} % interval"
+            ax.fill_between(rank, self.low, self.high, color=nth_color(0), alpha=0.2, linewidth=0, label=label)
         if self.offset is not None:
             ax.plot(rank, self.offset, marker="s", linestyle="--", color=nth_color(1), label="offset")
         if self.clip > 0:
