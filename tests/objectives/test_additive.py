@@ -76,9 +76,10 @@ def test_the_preconditioner_inverts_blocks_and_a_coarse_space(few_dimensions, pa
         n_blocks += len(own)
     assert n_blocks == objective.n_variables
     v = rng.normal(size=objective.n_variables)
-    np.testing.assert_allclose(objective.preconditioner(point)(v), expected @ v, rtol=1e-8, atol=1e-8)
+    # the rows of the coarse space are in float32
+    np.testing.assert_allclose(objective.preconditioner(point)(v), expected @ v, rtol=1e-6, atol=1e-6)
     rows = objective._coarse.rows(*additive._design_rows(objective.term))
-    np.testing.assert_allclose(rows[:, objective._coarse.kept], Z @ P, atol=1e-12)
+    np.testing.assert_allclose(rows[:, objective._coarse.kept], Z @ P, rtol=1e-6, atol=1e-6)
 
 
 def test_few_variables_are_inverted_at_once():

@@ -388,7 +388,7 @@ class _CoarseSpace(NamedTuple):
     ----------
     space : CSR matrix, shape (n_variables, n_dimensions)
         The coefficients of each dimension, a column for each.
-    tables : ndarray of float64, shape (n_features, most levels, most groups)
+    tables : ndarray of float32, shape (n_features, most levels, most groups)
         For each feature, the value of each weighted sum at each of its levels; None if the space has all variables.
     kept : ndarray of int64
         The columns of `rows` that are dimensions; the others are 0.
@@ -429,7 +429,7 @@ class _CoarseSpace(NamedTuple):
         values = np.append(np.ones(len(linear)), weights)
         places = rows, np.append(columns[: len(linear)], len(linear) + dimension)
         space = sparse.csr_array((values, places), shape=(terms.n_variables, len(columns)))
-        tables = np.zeros((terms.n_features, max(bins.n_levels for bins in terms.bins), exists.shape[1]))
+        tables = np.zeros((terms.n_features, max(bins.n_levels for bins in terms.bins), exists.shape[1]), np.float32)
         tables[feature, 1 + step, group] = scales * weights
         np.cumsum(tables, axis=1, out=tables)
         tables[np.arange(tables.shape[1]) > n_steps[:, np.newaxis]] = 0.0  # missing values, and no level
@@ -478,16 +478,16 @@ class _CoarseSpace(NamedTuple):
 
         Returns
         -------
-        ndarray of float64, shape (n_rows, n_linear + n_features * most groups)
+        ndarray of float32, shape (n_rows, n_linear + n_features * most groups)
             The rows; the columns ``kept`` are those of ``Z space``.
         """
         assert self.tables is not None
         n_features, n_levels, n_groups = self.tables.shape
         tables, starts = self.tables.reshape(-1, n_groups), np.arange(0, n_features * n_levels, n_levels)
         n_linear = features.shape[1]
-        found = np.empty((len(codes), n_linear + n_features * n_groups))
+        found = np.empty((len(codes), n_linear + n_features * n_groups), np.float32)
         found[:, :n_linear] = features
-        sums = np.empty((ROWS_TOGETHER * n_features, n_groups))
+        sums = np.empty((ROWS_TOGETHER * n_features, n_groups), np.float32)
         for first in range(0, len(codes), ROWS_TOGETHER):
             entries = (codes[first : first + ROWS_TOGETHER, :n_features] + starts).ravel()
             own = tables.take(entries, axis=0, out=sums[: len(entries)], mode="clip")
