@@ -21,8 +21,10 @@ __all__ = ["AdditiveObjective", "PartitionedAdditiveObjective", "SampledTerm"]
 # The preconditioner is computed from at least ROWS rows, and ROWS_PER_LEVEL for each level of the feature with the most
 # levels. If there are many rows it is computed from PART_OF_ROWS of them, but no more than MAX_ROWS. (On 840,000 x 136
 # values with 32 levels, fits with C = 1e-3 and with C = 1 took 10 and 17 products, and 2.9 and 3.3 s, with 2,000 rows;
-# 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows.)
-ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 64, 1 / 128, 6000
+# 8 and 11 products, and 2.5 and 3.0 s, with 6,000 rows; 6 and 9 products, and 4.2 and 4.5 s, with 24,000 rows. On
+# MQ2007-partial with 64 and 255 levels, fits with C = 1e-3 took 92 and 582 ms with 32 rows a level, 84 and 378 ms with
+# 16, and as many products.)
+ROWS, ROWS_PER_LEVEL, PART_OF_ROWS, MAX_ROWS = 2000, 16, 1 / 128, 6000
 # The coarse space of the preconditioner (see `AdditiveObjective`) has at most about this many dimensions: for each
 # feature its linear part, and sums of neighboring steps (a step is the change of the feature's function at a cut). If
 # there are at most this many variables, it has all of them. (On MQ2007, with 35,969 x 46 values and 646 variables, fits
