@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ranksvm import AdditiveRankSVM
 from ranksvm.additive import AdditiveDesign, AdditiveTerms, codes_of, feature_bins, level_shares
 from ranksvm.additive.interactions import coarse_pairs
 from ranksvm.data import ComparablePairs, PairList, Queries, as_design_matrix
@@ -80,6 +81,17 @@ def test_the_preconditioner_inverts_blocks_and_a_coarse_space(few_dimensions, pa
     np.testing.assert_allclose(objective.preconditioner(point)(v), expected @ v, rtol=1e-6, atol=1e-6)
     rows = objective._coarse.rows(*additive._design_rows(objective.term))
     np.testing.assert_allclose(rows[:, objective._coarse.kept], Z @ P, rtol=1e-6, atol=1e-6)
+
+
+def test_the_coarse_space_has_no_columns_of_features_without_effect(few_dimensions):
+    coarse = make_problem()[0]._coarse
+    assert (coarse.linear.tolist(), coarse.stepped.tolist()) == ([0, 1, 4], [0, 1, 4])
+
+
+def test_a_coarse_space_without_steps(few_dimensions):
+    X, y = np.where(np.arange(20)[:, np.newaxis] % 3, 1.0, np.nan) * np.ones(30), np.arange(20.0) % 2
+    scores = AdditiveRankSVM().fit(X, y, group=[20]).predict(X)
+    assert len(np.unique(scores)) == 2  # of missing values, and of others
 
 
 def test_few_variables_are_inverted_at_once():

@@ -390,15 +390,22 @@ class _CoarseSpace(NamedTuple):
     ----------
     space : CSR matrix, shape (n_variables, n_dimensions)
         The coefficients of each dimension, a column for each.
-    tables : ndarray of float32, shape (n_features, most levels, most groups)
-        For each feature, the value of each weighted sum at each of its levels; None if the space has all variables.
+    linear, stepped : ndarray of int64
+        The features that have a linear part, and those that have steps.
+    tables : ndarray of float32, shape (len(stepped), most levels, most groups)
+        For each of the latter, the value of each weighted sum at each of its levels.
     kept : ndarray of int64
         The columns of `rows` that are dimensions; the others are 0.
+    whole : bool
+        Whether the space has all variables; the arrays are then empty.
     """
 
     space: CSRMatrix
-    tables: np.ndarray | None
+    linear: np.ndarray
+    stepped: np.ndarray
+    tables: np.ndarray
     kept: np.ndarray
+    whole: bool
 
     @classmethod
     def of(cls, terms: AdditiveTerms, n_dimensions: int) -> "_CoarseSpace":
@@ -406,19 +413,20 @@ class _CoarseSpace(NamedTuple):
         from scipy import sparse
 
         if terms.n_variables <= COARSE_DIMENSIONS:
-            every = sparse.eye_array(terms.n_variables, format="csr")
-            return cls(every, None, np.arange(terms.n_variables))
+            none = np.empty(0, dtype=np.int64)
+            return cls(sparse.eye_array(terms.n_variables, format="csr"), none, none, none, none, True)
         # of each step: its feature, its place among the feature's steps, and its variable after the linear ones
         n_steps = np.array([bins.n_steps for bins in terms.bins])
         feature = np.arange(terms.n_features).repeat(n_steps)
         step = np.arange(len(feature)) - (np.cumsum(n_steps) - n_steps)[feature]
         variable = terms.columns[feature, 5] + step
         used = terms.scales[variable] != 0.0
-        feature, step, variable = feature[used], step[used], variable[used]
+        step, variable = step[used], variable[used]
+        stepped, feature = np.unique(feature[used], return_inverse=True)
         # groups of nearly the same numbers of steps, larger ones first
-        n_used = np.bincount(feature, minlength=terms.n_features)
+        n_used = np.bincount(feature)
         n_groups = np.minimum(n_used, max(1, n_dimensions // terms.n_features - 1))
-        size, n_larger = np.divmod(n_used, np.maximum(n_groups, 1))
+        size, n_larger = np.divmod(n_used, n_groups)
         place = np.arange(len(feature)) - (np.cumsum(n_used) - n_used)[feature]
         size, n_larger = size[feature], n_larger[feature]
         group = np.maximum(place // (size + 1), (place - n_larger) // size)
@@ -431,11 +439,12 @@ class _CoarseSpace(NamedTuple):
         values = np.append(np.ones(len(linear)), weights)
         places = rows, np.append(columns[: len(linear)], len(linear) + dimension)
         space = sparse.csr_array((values, places), shape=(terms.n_variables, len(columns)))
-        tables = np.zeros((terms.n_features, max(bins.n_levels for bins in terms.bins), exists.shape[1]), np.float32)
+        tables = np.zeros((len(stepped), max(bins.n_levels for bins in terms.bins), exists.shape[1]), np.float32)
         tables[feature, 1 + step, group] = scales * weights
         np.cumsum(tables, axis=1, out=tables)
-        tables[np.arange(tables.shape[1]) > n_steps[:, np.newaxis]] = 0.0  # missing values, and no level
-        return cls(space, tables, np.append(linear, terms.n_linear + np.flatnonzero(exists)))
+        tables[np.arange(tables.shape[1]) > n_steps[stepped, np.newaxis]] = 0.0  # missing values, and no level
+        kept = np.append(columns[: len(linear)], len(linear) + np.flatnonzero(exists))
+        return cls(space, linear, stepped, tables, kept, False)
 
     def of_blocks(self, places: np.ndarray) -> np.ndarray:
         """For each block of variables, the dimensions of the space that combine variables of this block.
@@ -463,11 +472,6 @@ class _CoarseSpace(NamedTuple):
         found[blocks, rows, number] = weight[variables]
         return found
 
-    @property
-    def whole(self) -> bool:
-        """Whether it has all variables."""
-        return self.tables is None
-
     def rows(self, features: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """The rows of Z in this space: ``Z space``, computed from the features and codes, with some columns of 0.
 
@@ -480,18 +484,18 @@ class _CoarseSpace(NamedTuple):
 
         Returns
         -------
-        ndarray of float32, shape (n_rows, n_linear + n_features * most groups)
+        ndarray of float32, shape (n_rows, len(linear) + len(stepped) * most groups)
             The rows; the columns ``kept`` are those of ``Z space``.
         """
-        assert self.tables is not None
-        n_features, n_levels, n_groups = self.tables.shape
-        tables, starts = self.tables.reshape(-1, n_groups), np.arange(0, n_features * n_levels, n_levels)
-        n_linear = features.shape[1]
-        found = np.empty((len(codes), n_linear + n_features * n_groups), np.float32)
-        found[:, :n_linear] = features
-        sums = np.empty((ROWS_TOGETHER * n_features, n_groups), np.float32)
+        n_stepped, n_levels, n_groups = self.tables.shape
+        n_linear, width = len(self.linear), n_stepped * n_groups
+        tables, starts = self.tables.reshape(n_stepped * n_levels, n_groups), np.arange(n_stepped) * n_levels
+        found = np.empty((len(codes), n_linear + width), np.float32)
+        found[:, :n_linear] = features[:, self.linear]
+        sums = np.empty((ROWS_TOGETHER * n_stepped, n_groups), np.float32)
         for first in range(0, len(codes), ROWS_TOGETHER):
-            entries = (codes[first : first + ROWS_TOGETHER, :n_features] + starts).ravel()
-            own = tables.take(entries, axis=0, out=sums[: len(entries)], mode="clip")
-            found[first : first + ROWS_TOGETHER, n_linear:] = own.reshape(-1, n_features * n_groups)
+            own = codes[first : first + ROWS_TOGETHER, self.stepped]
+            out = sums[: own.size]
+            tables.take((own + starts).ravel(), axis=0, out=out, mode="clip")
+            found[first : first + ROWS_TOGETHER, n_linear:] = out.reshape(len(own), width)
         return found
