@@ -167,6 +167,16 @@ def test_a_file_beside_another_is_temporary(tmp_path, monkeypatch):
     assert not os.path.exists(path)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+def test_another_writer_removes_no_temporary_file_that_is_written_atomically(data, tmp_path):
+    """As `ranksvm convert` writes a temporary cache of data that may not fit into memory."""
+    with temporary_beside(tmp_path / "data.txt") as path:
+        data.save(path)
+        remove_abandoned(tmp_path)
+        assert read_data(path).n_rows == data.n_rows
+    assert os.listdir(tmp_path) == []
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limits of file sizes")
 def test_errors_while_writing_name_the_file(tmp_path):
     code = f"""

@@ -54,13 +54,19 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def atomic_write(path: "PathLike") -> Iterator[IO[bytes]]:
     """A binary file that gets its name when the ``with`` block succeeds, and is removed when the block fails.
 
-    Descriptors such as /dev/stdout, pipes and devices are written to directly: renaming would replace them.
+    Descriptors such as /dev/stdout, pipes, devices and files of `temporary_beside` are written to directly: renaming
+    would replace them.
     """
     if is_special(path):
         with _naming(os.fspath(path), None), _directly(path) as stream:
             yield stream
         return
     path = os.path.realpath(os.fspath(path))
+    if _TEMPORARY.fullmatch(os.path.basename(path)):
+        # a file of `temporary_beside`, which is locked: a file renamed to this name would have no lock
+        with _naming(path, None), open(path, "wb") as stream:
+            yield stream
+        return
     file, temporary = _opened(path)
     try:
         with _kept_locked(file):
