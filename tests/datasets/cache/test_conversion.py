@@ -86,6 +86,22 @@ def test_the_cache_is_that_of_the_whole_file(tmp_path, suffix, qid, sparse):
     assert sorted(os.listdir(tmp_path)) == sorted([source.name, target.name])
 
 
+@pytest.mark.parametrize("suffix", ["txt", "txt.gz", "csv", "csv.gz", "parquet", "rsd"])
+def test_a_source_that_changes_while_it_is_read_is_refused(tmp_path, suffix):
+    """A cache could hold a part of the rows of a table that was written in place."""
+    if suffix.startswith(("csv", "parquet")):
+        pytest.importorskip("pyarrow")
+    source, target = tmp_path / f"data.{suffix}", tmp_path / "data.rsd2"
+    write_data(data(), source)
+    with pytest.raises(DataError, match="was changed by another process while it was read"):
+        convert_to_cache(source, target, progress=lambda *_: os.utime(source, (1, 1)))
+    assert os.listdir(tmp_path) == [source.name]
+    expected, other = read_data(source), tmp_path / f"other.{suffix}"
+    write_data(data(seed=1), other)
+    convert_to_cache(source, target, progress=lambda *_: other.exists() and other.replace(source))
+    assert_same(RankingData.load(target), expected)
+
+
 LATE = {
     "a larger feature id": ["1 qid:1 1:1 2:2"] * 30 + ["0 qid:1 1:1 7:2"] + ["2 qid:2 1:3 2:1"] * 30,
     "an id 0": ["1 qid:1 1:1 2:2"] * 30 + ["0 qid:1 0:1 2:2"] + ["2 qid:2 1:3 2:1"] * 30,

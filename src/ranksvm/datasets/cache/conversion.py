@@ -23,6 +23,7 @@ from ranksvm.datasets import parquet
 from ranksvm.datasets.cache.writer import CacheWriter
 from ranksvm.datasets.csv import is_csv, read_csv_blocks
 from ranksvm.datasets.letor.reader import letor_blocks
+from ranksvm.datasets.letor.source import FileText
 from ranksvm.datasets.letor.text import Layout
 from ranksvm.datasets.letor.windows import WrongLayoutError, settings_of
 from ranksvm.datasets.ltr_log import is_ltr_log, read_ltr_log
@@ -140,7 +141,7 @@ def convert_to_cache(
         When a line of text is malformed.
     DataError
         When the source holds no data, a named column is missing, or a column is not numeric. Or when it is a cache
-        that is truncated or altered.
+        that is truncated or altered, or another process changes it while it is read.
     OptionError
         When the target is a pipe or a device: the parts of a cache are not written in order.
     OSError
@@ -236,17 +237,20 @@ class _Source:
             self._settings = settings_of(path, n_jobs=n_jobs, **text)
 
     def blocks(self, layout: Layout | None) -> Iterator[RankingData]:
-        """The rows in blocks; ``layout`` is that of a text file if an earlier pass has found it, else None."""
-        if self._kind == "text":
-            yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
-        elif self._kind == "cache":
-            yield from self._cached()
-        elif self._kind == "log":
-            with open(self.path, "rb") as file:
+        """The rows in blocks; ``layout`` is that of a text file if an earlier pass has found it, else None.
+
+        After the last block, a file that was changed in the meantime is refused.
+        """
+        with open(self.path, "rb") as file, FileText(file, self.name):
+            if self._kind == "text":
+                yield from letor_blocks(self.path, self._settings, self._sparse, layout, self._read)
+            elif self._kind == "cache":
+                yield from self._cached()
+            elif self._kind == "log":
                 yield RankingData(**read_ltr_log(file.read(), self.name, self._columns, self._options.get("dtype")))
-            self._read(self._size)
-        else:
-            yield from self._table()
+                self._read(self._size)
+            else:
+                yield from self._table(file)
 
     def _read(self, n_bytes: int) -> None:
         self._progress(min(n_bytes, self._size), self._size)
@@ -260,7 +264,7 @@ class _Source:
             yield data.select(slice(start, start + step))
             self._read(self._size * min(start + step, data.n_rows) // data.n_rows)
 
-    def _table(self) -> Iterator[RankingData]:
+    def _table(self, file: IO[bytes]) -> Iterator[RankingData]:
         dtype = self._options.get("dtype")
         if self._kind == "parquet":
             n_rows, total = 0, parquet.number_of_rows(self.path)
@@ -269,10 +273,9 @@ class _Source:
                 n_rows += len(fields["y"])
                 self._read(self._size * n_rows // max(1, total))
         else:
-            with open(self.path, "rb") as file:
-                for fields in read_csv_blocks(file, self.name, self._columns, dtype):
-                    yield RankingData(**fields)
-                    self._read(file.tell())
+            for fields in read_csv_blocks(file, self.name, self._columns, dtype):
+                yield RankingData(**fields)
+                self._read(file.tell())
 
 
 def _kind(head: bytes, text: bytes, name: str, columns: Columns) -> str:
