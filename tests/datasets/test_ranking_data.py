@@ -299,6 +299,10 @@ def test_parquet_of_somebody_else(tmp_path):
     pq.write_table(pa.table({"label": [1, None], "x": [1.0, 2.0]}), path)
     with pytest.raises(DataError, match=r"column 'label' of .* has missing values"):
         RankingData.from_parquet(path)
+    pq.write_table(pa.table({"label": [1, 0, 1], "qid": [1.0, np.nan, np.nan], "x": [1.0, 2.0, 3.0]}), path)
+    for read in (RankingData.from_parquet, lambda path: list(ranksvm.datasets.iter_data(path))):
+        with pytest.raises(DataError, match=r"column 'qid' of .* has NaN in 2 of 3 rows, the first is row 1"):
+            read(path)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
         RankingData.from_parquet(path)

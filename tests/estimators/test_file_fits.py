@@ -256,6 +256,8 @@ def test_the_path_of_a_file(tmp_path, monkeypatch, suffix):
     path.unlink()
     with pytest.raises(DataError, match=r"X is '.*big.*', but there is no such file"):
         RankSVM().fit(path)
+    with pytest.raises(DataError, match="but that is no regular file"):
+        RankSVM().fit(tmp_path)
 
 
 @pytest.mark.parametrize("ranker", [RankSVM(C=0.05), RankSVMCV(Cs=[0.05], cv=2)])

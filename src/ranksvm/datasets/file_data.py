@@ -191,7 +191,8 @@ def training_file(
     from ranksvm.datasets.files import read_data
 
     if not os.path.isfile(path):
-        raise DataError(f"X is {os.fspath(path)!r}, but there is no such file: give a path, or features.")
+        what = "that is no regular file" if os.path.exists(path) else "there is no such file"
+        raise DataError(f"X is {os.fspath(path)!r}, but {what}: give a path, or features.")
     needed = memory_to_read(path)
     if needed and needed <= memory_bytes(limit):
         return read_data(path, missing=missing, categorical=categorical)

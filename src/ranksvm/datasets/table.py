@@ -255,7 +255,9 @@ class Table:
         if column.null_count:
             self._refuse_rows(np.asarray(column.is_null()), "missing values", title, first_row)
         if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            return column.to_numpy()
+            ids: np.ndarray = column.to_numpy()
+            self._refuse_rows(ids != ids, "NaN", title, first_row)
+            return ids
         if pa.types.is_nested(column.type):
             raise DataError(f"column {title!r} of {self.name} has type {column.type}: ids must be numbers or text.")
         try:
