@@ -106,6 +106,22 @@ def test_a_model_that_refuses_data_never_lacks_its_weights():
     assert all(array is weights for array in found)
 
 
+def test_attributes_that_another_thread_adds_do_not_disturb_a_snapshot():
+    model, traced = ranksvm.SOLARRanker().partial_fit(np.eye(3), [2, 1, 0]), sys.gettrace()
+
+    def at_each_instruction(frame, *_):
+        frame.f_trace_opcodes = True
+        setattr(model, f"added_{len(vars(model))}", 0)
+        return at_each_instruction
+
+    sys.settrace(at_each_instruction)
+    try:
+        copied = model.snapshot()
+    finally:
+        sys.settrace(traced)
+    np.testing.assert_array_equal(copied.weights_, model.weights_)
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_child_forked_while_a_thread_learns_has_the_model_between_two_queries():

@@ -440,9 +440,11 @@ class OnlineRanker(LinearRanker, BaseEstimator):
         return int(self.counts_[3])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
         # joblib maps arrays read-only, in workers or if asked to, and learning changes them in place
-        mapped = {key: v for key, v in state.items() if isinstance(v, np.ndarray) and not v.flags.writeable}
-        super().__setstate__(state | {key: np.array(v) for key, v in mapped.items()})
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray) and not value.flags.writeable:
+                vars(self)[name] = np.array(value)
 
     # -- for subclasses ----------------------------------------------------------------------------------------------
 
