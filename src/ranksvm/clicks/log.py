@@ -1,6 +1,7 @@
 """ClickLog: the documents that users were shown, their ranks, and the clicks."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -361,8 +362,9 @@ class ClickLog(Tabular):
             if (values := getattr(self, name)) is not None:
                 setattr(log, name, values[rows])
         if log.ranker is not None:
-            used, codes = np.unique(log.ranker, return_inverse=True)
-            log.ranker, log.ranker_names = codes.astype(np.int32), [self.ranker_names[code] for code in used.tolist()]
+            used = np.bincount(log.ranker) > 0
+            log.ranker = (np.cumsum(used, dtype=np.int32) - 1)[log.ranker]
+            log.ranker_names = list(compress(self.ranker_names, used))
         log.order = np.flatnonzero(rows) if self.order is None else self.order[rows]
         log.pointers = np.concatenate(([0], np.cumsum(sizes)))
         if log.n_rows == 0:
