@@ -144,13 +144,15 @@ class Cluster:
             return []
         try:
             return self._run(self.client.gather(list(futures), asynchronous=True))
-        except (FutureCancelledError, FuturesCancelledError, CancelledError, asyncio.CancelledError) as error:
-            self._wait_for_scheduler()
-            raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
             # a failed future keeps its error, and the traceback of the error would keep all futures of the fit
             for future in futures:
                 future.release()
+            if isinstance(
+                error, FutureCancelledError | FuturesCancelledError | CancelledError | asyncio.CancelledError
+            ):
+                self._wait_for_scheduler()
+                raise LostError(f"the cluster has cancelled results that a fit needs: {error}") from error
             raise
 
     # -- private methods ---------------------------------------------------------------------------------------------
