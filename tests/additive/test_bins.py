@@ -228,3 +228,10 @@ def test_a_category_is_also_known_in_float32():
     assert bins.levels_of(values.astype(np.float32)).tolist() == [2, 1, 6, 3, 0, 5]
     same = FeatureBins(np.empty(0), False, np.array([1e8 + 1.0, 1e8 + 2.0]))
     assert same.levels_of(np.array([1e8 + 1.0], dtype=np.float32)).tolist() == [0]  # which of the two is unknown
+
+
+def test_no_number_of_a_feature_is_minus_zero():
+    X = np.column_stack([np.tile([-0.0, 0.0, 1.0, -1.0], 5), np.tile([-0.0, 2.0, -0.0, 2.0], 5)])
+    bins, statistics = described_features(X, 8, categorical=[1])
+    found = [bins[0].cuts, bins[1].categories, statistics.ranges]
+    assert not any(np.signbit(values[values == 0.0]).any() for values in found)

@@ -42,6 +42,8 @@ MAX_BINS = 255
 # instead, and each range were one query whose rows have an order, all rows could have the same place in that order.)
 QUANTILE_ROWS = 1 << 16
 SEED = 0
+# Added to values, it replaces -0 by 0: which of the two comes first in a sort depends on the machine.
+ZERO = 0.0
 # Number of rows whose levels are computed in one call; rows of sparse X are made dense in blocks of the same size.
 CODED_ROWS = 1 << 13
 # Number of features whose values are copied and sorted together. In a row of X they are adjacent, so that copying reads
@@ -263,11 +265,11 @@ def described_sample(
             first = np.append(0, cuts)
             totals, counts = _totals(values, counted, first), _sums(counted, first, len(values))
             mean[j] = values.dtype.type(totals.sum() / counts.sum())
-            ranges[j] = values[0], values[-1]
+            ranges[j] = values[0] + ZERO, values[-1] + ZERO
         if j in categorical:
             starts, frequencies = _distinct(values, counted)
             kept = np.sort(np.argsort(-frequencies, kind="stable")[: max_bins - 1])
-            bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64))
+            bins = FeatureBins(np.empty(0), bool(missing[j]), values[starts[kept]].astype(np.float64) + ZERO)
             means = np.full(bins.n_levels, mean[j])
             means[1 : 1 + len(kept)] = values[starts[kept]]
             return bins, means
@@ -561,7 +563,7 @@ def _between(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     middle = low + (high / 2.0 - low / 2.0)
     with np.errstate(over="ignore"):
         above = middle.astype(np.float32) > low.astype(np.float32)
-    return np.where(above, middle, high)
+    return np.where(above, middle, high) + ZERO
 
 
 def _distinct(values: np.ndarray, counted: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
