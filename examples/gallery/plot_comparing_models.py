@@ -26,8 +26,8 @@ print(f"difference in NDCG@10: {compared.difference:+.3f}")
 print(f"95 % interval [{low:.3f}, {high:.3f}], p = {compared.p_value:.2g}")
 
 # %%
-# Left: the band is the 95 % interval of the first model. Right: the value of the second argument minus that of the
-# first one, here all features minus five features.
+# Left: the band is the 95 % interval of the first model. Right: the NDCG@10 of all features minus the NDCG@10 of five
+# features. The model given first is subtracted.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 CutoffDisplay.from_evaluations(found, ax=left)
 DifferenceDisplay.from_evaluations(found["five features"], found["all features"], "ndcg@10", ax=right)

@@ -68,7 +68,7 @@ def test_the_preconditioner_inverts_blocks_and_a_coarse_space(few_dimensions, pa
     expected = P @ np.linalg.inv(P.T @ hessian @ P) @ P.T
     terms, n_blocks = objective.terms, 0
     for column in range(len(terms.columns)):
-        own = terms.variables_at(column)
+        own = terms.variables_at(column, column + 1)
         own = np.append([column], own) if linear and column < 5 else own
         if len(own):
             block, Q = hessian[np.ix_(own, own)], P[own][:, P[own].any(axis=0)]

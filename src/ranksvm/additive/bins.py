@@ -537,8 +537,6 @@ def missing_features(X: Rows, n_threads: int = 1) -> np.ndarray:
 
 def _sampled(X: Rows, sample_weight: np.ndarray | None) -> tuple[Features, np.ndarray | None]:
     """The rows of X that `quantile_rows` selects, and how often each counts."""
-    if sample_weight is None and X.shape[0] <= QUANTILE_ROWS:
-        return X.stacked() if isinstance(X, TwoBlocks) else X, None
     rows = quantile_rows(X.shape[0], sample_weight)
     if len(rows) == X.shape[0]:
         return X.stacked() if isinstance(X, TwoBlocks) else X, sample_weight

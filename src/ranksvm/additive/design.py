@@ -139,21 +139,21 @@ class AdditiveTerms:
         """
         return np.bincount(new_levels(self.bins[feature], bins), self.shares[feature], minlength=bins.n_levels)
 
-    def variables_at(self, column: int) -> np.ndarray:
-        """The variables of a column of codes: the levels of a feature, or the cells of a pair.
+    def variables_at(self, first: int, last: int) -> np.ndarray:
+        """The variables of some columns of codes: the levels of features, and the cells of pairs.
 
         Parameters
         ----------
-        column : int
-            Number of the column.
+        first, last : int
+            The columns are ``first`` to ``last - 1``.
 
         Returns
         -------
         ndarray of int64
             Their numbers.
         """
-        starts = [*self.columns[column : column + 2, 5].tolist(), len(self.scales)]
-        return np.arange(self.n_linear + starts[0], self.n_linear + starts[1])
+        starts = np.append(self.columns[:, 5], len(self.scales))
+        return np.arange(self.n_linear + starts[first], self.n_linear + starts[last])
 
     def rows_of(self, codes: np.ndarray, first: int, last: int) -> np.ndarray:
         """The values of the variables of some columns of codes, for some rows.
@@ -170,11 +170,9 @@ class AdditiveTerms:
         ndarray of float64, shape (n_rows, number of variables)
             The values by which the weights are multiplied.
         """
-        own = self.columns[first:last].copy()
-        starts = [*self.columns[[first], 5].tolist(), *self.columns[last : last + 1, 5].tolist(), len(self.scales)]
+        own, scales = self.columns[first:last].copy(), self.scales[self.variables_at(first, last) - self.n_linear]
         own[:, 5:] -= own[0, 5:]
-        own_codes, scales = np.ascontiguousarray(codes[:, first:last]), self.scales[starts[0] : starts[1]]
-        features = coded.CodedFeatures(own_codes, own, scales)
+        features = coded.CodedFeatures(np.ascontiguousarray(codes[:, first:last]), own, scales)
         found = np.empty((len(codes), len(scales)))
         coded.gather(coded.coded_products(None, np.empty(0), features, None), 0, len(codes), found)
         return found

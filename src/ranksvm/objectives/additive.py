@@ -371,7 +371,7 @@ def _blocks(terms: AdditiveTerms) -> dict[int, np.ndarray]:
     """
     found = {}
     for column in range(len(terms.columns)):
-        variables = terms.variables_at(column)
+        variables = terms.variables_at(column, column + 1)
         found[column] = np.append([column], variables) if column < terms.n_linear else variables
     return {column: block for column, block in found.items() if len(block)}
 
@@ -485,7 +485,7 @@ class _CoarseSpace(NamedTuple):
         Returns
         -------
         ndarray of float32, shape (n_rows, len(linear) + len(stepped) * most groups)
-            The rows; the columns ``kept`` are those of ``Z space``.
+            ``Z space`` in the columns ``kept``, and 0 in the others.
         """
         n_stepped, n_levels, n_groups = self.tables.shape
         n_linear, width = len(self.linear), n_stepped * n_groups

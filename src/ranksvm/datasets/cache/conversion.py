@@ -237,9 +237,9 @@ class _Source:
             self._settings = settings_of(path, n_jobs=n_jobs, **text)
 
     def blocks(self, layout: Layout | None) -> Iterator[RankingData]:
-        """The rows in blocks; ``layout`` is that of a text file if an earlier pass has found it, else None.
+        """The rows in blocks; ``layout`` is the layout of a text file, if an earlier pass has found it.
 
-        After the last block, a file that was changed in the meantime is refused.
+        If the file was changed in the meantime, it is refused after the last block.
         """
         with open(self.path, "rb") as file, FileText(file, self.name):
             if self._kind == "text":
