@@ -102,6 +102,11 @@ def form(Q=None, U=None, row=(0, 1, 3), column=(0, 2, 5), last=2, out=None):
     kernel.form_blocks(Q, U, longs(*row), longs(*column), 0, last, 1.0, out)
 
 
+def factor(first=2, last=4, start=1, stop=2, left=((1, 1),), inverse=((1, 1),)):
+    left, inverse = (None if shape is None else kernel.packed_rows(np.ones(*shape)) for shape in (left, inverse))
+    kernel.factor_rows(np.ones((4, 4)), first, last, start, stop, left, inverse)
+
+
 def text_range(start, stop):
     text = np.frombuffer(b"1 qid:1 1:2\n", dtype=np.uint8)
     letor.parse_dense(
@@ -216,6 +221,13 @@ REFUSED = {
     "positions twice": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(1, 1), 0, 2, np.ones((2, 2))),
     "rows to gather": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(0, 2), 0, 3, np.ones((2, 2))),
     "narrow rows to gather into": lambda: kernel.gather_rows(np.ones(12), 4, 2, longs(0, 2), 0, 2, np.ones((2, 1))),
+    "rows that are not contiguous": lambda: kernel.packed_rows(np.ones((3, 2)).T),
+    "rows of a factor": lambda: factor(last=5),
+    "columns of a factor": lambda: factor(start=2, stop=5),
+    "rows of a factor above its block": lambda: factor(first=1),
+    "rows of a factor's block": lambda: factor(inverse=None),
+    "rows left of a factor's block": lambda: factor(left=((1, 2),)),
+    "inverse of a factor's block": lambda: factor(inverse=((1, 2),)),
     "a form's values": lambda: form(U=np.ones(7)),
     "a form's Q": lambda: form(Q=np.ones((4, 4))),
     "a form's narrow Q": lambda: form(Q=np.ones((5, 4))),

@@ -86,6 +86,29 @@ def test_the_form_of_blocks_is_that_of_numpy(dtype, rtol, sizes, C, seed):
     np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=rtol, atol=rtol * (1.0 + C * n))
 
 
+@pytest.mark.parametrize(("dtype", "rtol"), [(np.float32, 1e-4), (np.float64, 1e-12)])
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 600), st.integers(1, 70), st.integers(0, 40), st.integers(0, 2**32))
+def test_rows_of_a_factor_are_those_of_numpy(dtype, rtol, start, size, below, seed):
+    rng, stop, n = np.random.default_rng(seed), start + size, start + size + below
+    matrix = rng.normal(size=(n, n)).astype(dtype)
+    inverse = np.tril(rng.normal(size=(size, size))).astype(dtype)
+    exact, out = matrix.astype(np.float64), matrix.copy()
+    left = kernel.packed_rows(out[start:stop, :start])
+    kernel.factor_rows(out, stop, n, start, stop, left, kernel.packed_rows(inverse))
+    expected = (exact[stop:, start:stop] - exact[stop:, :start] @ exact[start:stop, :start].T) @ inverse.T
+    scale = 1.0 + np.abs(expected).max(initial=0.0)
+    np.testing.assert_allclose(out[stop:, start:stop], expected, rtol=0, atol=rtol * scale)
+    out[stop:, start:stop] = matrix[stop:, start:stop]
+    np.testing.assert_array_equal(out, matrix)  # nothing else is written
+    kernel.factor_rows(out, start, stop, start, stop, left)
+    expected = exact[start:stop, start:stop] - exact[start:stop, :start] @ exact[start:stop, :start].T
+    scale = 1.0 + np.abs(expected).max()
+    np.testing.assert_allclose(np.tril(out[start:stop, start:stop]), np.tril(expected), rtol=0, atol=rtol * scale)
+    out[start:stop, start:stop] = matrix[start:stop, start:stop]
+    np.testing.assert_array_equal(out, matrix)
+
+
 def test_sums_of_float32_are_in_float64():
     """1e8 + 1 - 1e8 is 0 in float32."""
     block, s = np.array([[1e8, 1.0, -1e8]], dtype=np.float32), np.zeros(4)

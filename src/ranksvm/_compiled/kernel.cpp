@@ -1,5 +1,6 @@
-// One copy of the loops of kernel_distances.hpp, kernel_form.hpp and kernel_product.hpp, for the instruction set that
-// meson.build compiles this for.
+// One copy of the loops of factor_rows.hpp, kernel_distances.hpp, kernel_form.hpp and kernel_product.hpp, for the instruction
+// set that meson.build compiles this for.
+#include "factor_rows.hpp"
 #include "kernel_distances.hpp"
 #include "kernel_form.hpp"
 #include "kernel_product.hpp"
@@ -18,7 +19,11 @@ template <class Stored, class Real>
 static constexpr GatherLoops<Stored, Real> kGather = {gather_rows<Stored, Real>};
 template <class Real>
 static constexpr FormLoops<Real> kForm = {form_blocks<Real>};
+template <class Real>
+static constexpr FactorLoops<Real> kFactor = {packed_size<Real>, packed_rows<Real>, factor_rows<Real>};
 
+template <> const FactorLoops<float> &loops() { return kFactor<float>; }
+template <> const FactorLoops<double> &loops() { return kFactor<double>; }
 template <> const FormLoops<float> &loops() { return kForm<float>; }
 template <> const FormLoops<double> &loops() { return kForm<double>; }
 template <> const GatherSingle &loops() { return kGather<float, float>; }

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""Products with a symmetric kernel matrix, distances, and the form U Q U' that a Newton step factorizes.
+"""Products with a symmetric kernel matrix, distances, the form U Q U' that a Newton step factorizes, and parts of its factor.
 
 Only one triangle of the matrix is stored. Sums are in float64, whatever the storage.
 
@@ -26,6 +26,11 @@ cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
     cppclass FormLoops[Real]:
         void (*blocks)(Real *, int64_t, const Real *, const int64_t *, const int64_t *, const int64_t *, int64_t,
                        int64_t, Real, Real *, int64_t) except +
+
+    cppclass FactorLoops[Real]:
+        int64_t (*packed_size)(int64_t, int64_t)
+        void (*pack)(const Real *, int64_t, int64_t, int64_t, Real *)
+        void (*rows)(Real *, int64_t, int64_t, int64_t, int64_t, int64_t, const Real *, const Real *)
 
     cppclass DistanceLoops:
         void (*dense)(const double *, int64_t, const double *, int64_t, int64_t, double *) except +
@@ -154,6 +159,51 @@ def form_blocks(real[:, ::1] Q, const real[::1] U, const int64_t[::1] row, const
     with nogil:
         loops_of[FormLoops[real]](chosen).blocks(
             &Q[0, 0], Q.shape[0], &U[0], &entry[0], &row[0], &column[0], first, last, C, &out[0, 0], out.shape[0])
+
+
+def packed_rows(const real[:, :] rows):
+    """Rows, each contiguous, in the order in which `factor_rows` reads them."""
+    cdef int64_t n = rows.shape[0], depth = rows.shape[1], size
+    if depth > 1 and rows.strides[1] != sizeof(real):
+        raise ValueError("the values of a row must be contiguous")
+    size = loops_of[FactorLoops[real]](chosen).packed_size(n, depth)
+    out = np.empty(size, dtype=np.float32 if real is float else np.float64)
+    cdef real[::1] packed = out
+    if size:
+        with nogil:
+            loops_of[FactorLoops[real]](chosen).pack(
+                &rows[0, 0], rows.strides[0] // <int64_t>sizeof(real), n, depth, &packed[0])
+    return out
+
+
+def factor_rows(real[:, ::1] matrix, int64_t first, int64_t last, int64_t start, int64_t stop, const real[::1] left,
+                const real[::1] inverse=None):
+    """Compute the columns ``start .. stop`` of a Cholesky factor in the rows ``first .. last``, in place of the matrix.
+
+    ``left`` holds ``matrix[start:stop, :start]``, which is complete, and ``inverse`` the inverse of the factor's lower
+    triangular block in the rows ``start .. stop``, both as `packed_rows`. Without ``inverse`` the rows are those of the block
+    itself: only the product with ``left`` is subtracted, and what is above the diagonal is undefined.
+    """
+    need("the rows of matrix", matrix.shape[1], matrix.shape[0])
+    need_range("columns", start, stop, matrix.shape[0])
+    need_range("rows", first, last, matrix.shape[0])
+    need("left", left.shape[0], loops_of[FactorLoops[real]](chosen).packed_size(stop - start, start))
+    if inverse is None:
+        need("the first row", first, start)
+    else:
+        need("inverse", inverse.shape[0], loops_of[FactorLoops[real]](chosen).packed_size(stop - start, stop - start))
+        need_range("rows below the block", stop, first, matrix.shape[0])
+    if first == last or start == stop:
+        return
+    cdef const real *lefts = NULL
+    cdef const real *inverses = NULL
+    if start:  # an empty array has no first value to point at
+        lefts = &left[0]
+    if inverse is not None:
+        inverses = &inverse[0]
+    with nogil:
+        loops_of[FactorLoops[real]](chosen).rows(
+            &matrix[0, 0], matrix.shape[0], first, last, start, stop, lefts, inverses)
 
 
 def dense_distances(const double[:, ::1] X, const double[:, ::1] Z, double[:, ::1] out):

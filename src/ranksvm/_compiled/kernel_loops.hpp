@@ -1,5 +1,5 @@
-// Tables of pointers to the loops of kernel_product.hpp, kernel_distances.hpp and kernel_form.hpp; each instruction set has its
-// own tables.
+// Tables of pointers to the loops of factor_rows.hpp, kernel_distances.hpp, kernel_form.hpp and kernel_product.hpp; each
+// instruction set has its own tables.
 #ifndef RANKSVM_KERNEL_LOOPS_HPP
 #define RANKSVM_KERNEL_LOOPS_HPP
 
@@ -42,6 +42,16 @@ struct FormLoops {
                    int64_t first, int64_t last, Real C, Real *out, int64_t rank);
 };
 
+template <class Real>
+struct FactorLoops {
+    int64_t (*packed_size)(int64_t n, int64_t depth);
+    void (*pack)(const Real *rows, int64_t stride, int64_t n, int64_t depth, Real *out);
+    void (*rows)(Real *matrix, int64_t n, int64_t first, int64_t last, int64_t start, int64_t stop, const Real *left,
+                 const Real *inverse);
+};
+
+RANKSVM_DECLARE_LOOPS(FactorLoops<float>)
+RANKSVM_DECLARE_LOOPS(FactorLoops<double>)
 RANKSVM_DECLARE_LOOPS(FormLoops<float>)
 RANKSVM_DECLARE_LOOPS(FormLoops<double>)
 using GatherSingle = GatherLoops<float, float>;

@@ -4,7 +4,7 @@ A pair is active if the loss has a positive second derivative at its margin.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,12 +31,13 @@ __all__ = [
 
 # Number of tasks for each thread: several, because the later blocks of a triangle take longer.
 TASKS_PER_THREAD = 4
-# Number of rows of a block on the diagonal, which LAPACK factorizes.
-BLOCK = 256
+# Number of rows of a block on the diagonal, which LAPACK factorizes. (Factors of 1,000 and 3,800 rows in float32 take
+# 3.2 and 88 ms of one thread with 256, 2.5 and 86 ms with 128, 2.4 and 85 ms with 96.)
+BLOCK = 128
 # Costs are measured in bytes: those that a product with Q reads from memory in the same time. If there are n documents
-# in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs ``CUBE_COST
-# n^3 + SQUARE_COST n^2 + BLOCK_COST n s``, and an inverse by LU ``2 CUBE_COST n^3 + SQUARE_COST n^2``.
-CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
+# in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs
+# ``CHOLESKY_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s``, and an inverse by LU ``LU_COST n^3 + SQUARE_COST n^2``.
+CHOLESKY_COST, LU_COST, SQUARE_COST, BLOCK_COST = 1 / 30, 1 / 11, 36.0, 2.0
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
@@ -70,13 +71,13 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     """
     sizes = active_sizes(np.flatnonzero(degrees > 0.0), pointers)
     n_active, squares = float(sizes.sum()), _squares(sizes)
-    cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
+    square = SQUARE_COST * n_active**2
     if _have_long_lists(sizes):
         needed = 24.0 * n_active**2
-        cost = 2.0 * cube + square
+        cost = LU_COST * n_active**3 + square
     else:
         needed = 8.0 * (2.0 * n_active**2 + 3.0 * squares)
-        cost = cube + square + BLOCK_COST * n_active * squares
+        cost = CHOLESKY_COST * n_active**3 + square + BLOCK_COST * n_active * squares
     return cost if needed <= memory else float("inf")
 
 
@@ -104,7 +105,7 @@ def _squares(sizes: np.ndarray) -> float:
 
 def _have_long_lists(sizes: np.ndarray) -> bool:
     """Whether long queries make ``U`` cost more than it saves, so that ``I + C H Q`` is factorized itself, by LU."""
-    return BLOCK_COST * _squares(sizes) > CUBE_COST * float(sizes.sum()) ** 2
+    return BLOCK_COST * _squares(sizes) > (LU_COST - CHOLESKY_COST) * float(sizes.sum()) ** 2
 
 
 class ActivePairs:
@@ -424,7 +425,7 @@ def _fill_upper_triangle(matrix: np.ndarray) -> None:
 def factorize(matrix: np.ndarray, n_threads: int) -> bool:
     """Overwrite the lower triangle of a symmetric matrix by its Cholesky factor, with several threads.
 
-    The threads share the products below each block on the diagonal. Meanwhile, one of them factorizes the next block.
+    The threads share the rows below each block on the diagonal. Meanwhile, one of them factorizes the next block.
 
     Parameters
     ----------
@@ -439,48 +440,42 @@ def factorize(matrix: np.ndarray, n_threads: int) -> bool:
         Whether the matrix is positive definite; if it is not, its contents are lost.
     """
     n = len(matrix)
-    inverse = _factorize_block(matrix, 0, min(BLOCK, n))
+    block = _factorize_block(matrix, 0, min(BLOCK, n))
     for start in range(0, n, BLOCK):
-        if inverse is None:
+        if block is None:
             return False
         stop, after = min(start + BLOCK, n), min(start + 2 * BLOCK, n)
 
-        def divide(
-            rows: tuple[int, int], start: int = start, stop: int = stop, inverse: np.ndarray = inverse
-        ) -> np.ndarray | None:
-            _divide(matrix, start, stop, inverse, rows)
+        def divide(rows: tuple[int, int], start: int = start, stop: int = stop, block: _Block = block) -> _Block | None:
+            compiled.factor_rows(matrix, *rows, start, stop, *block)
             return _factorize_block(matrix, *rows) if rows[0] == stop else None
 
         if stop < n:
             tasks = [(stop, after), *even_ranges(after, n, TASKS_PER_THREAD * n_threads)]
-            inverse = parallel_map(divide, tasks, n_threads)[0]
+            block = parallel_map(divide, tasks, n_threads)[0]
     return True
 
 
-def _factorize_block(matrix: np.ndarray, start: int, stop: int) -> np.ndarray | None:
-    """Factorize a block on the diagonal, whose rows are complete to its left; return the inverse of the factor.
+class _Block(NamedTuple):
+    """The rows of a block of a factor, as `compiled.packed_rows`: left of the diagonal, and their inverse on it."""
 
-    None if the block is not positive definite.
-    """
+    left: np.ndarray
+    inverse: np.ndarray
+
+
+def _factorize_block(matrix: np.ndarray, start: int, stop: int) -> _Block | None:
+    """Factorize a block on the diagonal, whose rows are complete to its left; None if it is not positive definite."""
     from scipy.linalg.lapack import dpotrf, dtrtri, spotrf, strtri
 
     cholesky_of, inverse_of = (spotrf, strtri) if matrix.dtype == np.float32 else (dpotrf, dtrtri)
-    block, left = matrix[start:stop, start:stop], matrix[start:stop, :start]
-    block -= left @ left.T
-    upper, failed = cholesky_of(block.T, lower=0, clean=1)
+    left = compiled.packed_rows(matrix[start:stop, :start])
+    compiled.factor_rows(matrix, start, stop, start, stop, left)
+    square = matrix[start:stop, start:stop]
+    upper, failed = cholesky_of(square.T, lower=0, clean=1)
     if failed:
         return None
-    block[...] = upper.T
-    inverse: np.ndarray = inverse_of(upper, lower=0)[0]
-    return inverse
-
-
-def _divide(matrix: np.ndarray, start: int, stop: int, inverse: np.ndarray, rows: tuple[int, int]) -> None:
-    """Compute the columns ``start .. stop`` of a Cholesky factor in some rows below its block on the diagonal."""
-    these = matrix[slice(*rows)]
-    below = these[:, start:stop]
-    below -= these[:, :start] @ matrix[start:stop, :start].T
-    below[...] = below @ inverse
+    square[...] = upper.T
+    return _Block(left, compiled.packed_rows(inverse_of(upper, lower=0)[0].T))
 
 
 def _blocks_of(
