@@ -133,8 +133,8 @@ def parallel_map(function: Callable[[Task], Result], tasks: Iterable[Task], n_th
 
 def even_ranges(start: int, stop: int, n_ranges: int) -> list[tuple[int, int]]:
     """Divide ``start`` to ``stop - 1`` into up to ``n_ranges`` ranges of nearly the same length, none of them empty."""
-    n_ranges = min(n_ranges, stop - start)
-    return list(pairwise(np.linspace(start, stop, n_ranges + 1).astype(int).tolist())) if n_ranges > 0 else []
+    size, n_ranges = stop - start, min(n_ranges, stop - start)
+    return list(pairwise(start + k * size // n_ranges for k in range(n_ranges + 1))) if n_ranges > 0 else []
 
 
 def _drain(queue: SimpleQueue) -> None:

@@ -481,9 +481,15 @@ def _factorize_block(matrix: np.ndarray, start: int, stop: int) -> _Block | None
 def _blocks_of(
     hessian: QueryOperator, positions: np.ndarray, places: np.ndarray, pointers: np.ndarray, queries: np.ndarray
 ) -> np.ndarray:
-    """The blocks of a Hessian for some queries, with only the documents at some positions; computed by columns."""
+    """The blocks of a Hessian for some queries, with only the documents at some positions."""
     sizes = np.diff(places)[queries]
     blocks, entry = np.empty(int(sizes @ sizes)), 0
+    if isinstance(hessian, CompiledOperator):
+        units = {size: np.eye(size) for size in np.unique(sizes).tolist()}
+        for query, size in zip(queries.tolist(), sizes.tolist(), strict=True):
+            hessian.product(query, query + 1, units[size], blocks[entry : entry + size * size].reshape(size, size))
+            entry += size * size
+        return blocks
     for query, size in zip(queries.tolist(), sizes.tolist(), strict=True):
         start, stop = int(pointers[query]), int(pointers[query + 1])
         active = positions[places[query] : places[query + 1]] - start
