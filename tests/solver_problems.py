@@ -48,6 +48,9 @@ class Hinges:
         gradient = w - 2.0 * self.C * self.D.T @ hinge
         return Point(w, float(value), gradient, self.gap(w, gradient))
 
+    def slope(self, point, direction):
+        return self.inner(point.gradient, direction)
+
     def inner(self, u, v):
         return float(u @ v)
 

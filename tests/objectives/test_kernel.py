@@ -92,6 +92,9 @@ def test_along_a_line_and_between(kind):
         assert slope == pytest.approx(oracle.gradient(w, C) @ step, rel=1e-9)
     assert objective.matrix.n_products == before
     middle = objective.between(near, far, 0.5)
+    assert objective.slope(middle, far.w - near.w) == pytest.approx(
+        objective.inner(middle.gradient, far.w - near.w), rel=1e-9
+    )
     assert objective.matrix.n_products == before + 1
     again = objective.evaluate(objective.vector(middle.coefficients))
     assert middle.value == pytest.approx(again.value, rel=1e-12)
@@ -104,6 +107,7 @@ def test_another_C_needs_no_product(kind, landmarks):
     objective, _, rng = make_problem(objective=kind, landmarks=landmarks)
     b = rng.normal(size=60)
     point = objective.evaluate(objective.vector(b))
+    assert point.gap > 0.0
     objective.sample()
     before = objective.matrix.n_products
     objective.reweight(7.0, point)
@@ -117,12 +121,16 @@ def test_another_C_needs_no_product(kind, landmarks):
         assert objective.sample().C == 7.0
 
 
-def test_products_with_Q_are_what_evaluations_and_hessian_products_cost():
+def test_products_with_Q_are_what_gradients_and_hessian_products_cost():
     for kind, cost in ((KernelObjective, 1), (CoefficientObjective, 2)):
         objective, _, rng = make_problem(objective=kind)
         w = objective.vector(rng.normal(size=60))
         before = objective.matrix.n_products
         point = objective.evaluate(w)
+        assert objective.matrix.n_products - before == cost - 1
+        for _ in range(2):
+            assert point.gap >= 0.0
+            assert point.gradient.shape == w.shape
         assert objective.matrix.n_products - before == cost
         objective.hessian_product(point, w)
         assert objective.matrix.n_products - before == 2 * cost
@@ -391,8 +399,23 @@ def test_steps_continue_from_the_solution_of_the_relaxed_problem():
     easier = newton_cg(relaxed, relaxed.vector(), tol=0.1, direct=True)
     assert result.status is Status.CONVERGED
     np.testing.assert_allclose(begins[1], easier.w)
-    assert result.history.hessian_products[1] == easier.history.hessian_products[-1] > 0
+    assert result.history.hessian_products[1] == easier.history.hessian_products[-1]
     assert result.history.evaluations[1] > easier.history.evaluations[-1] > 0
+
+
+@pytest.mark.parametrize("tolerance", [1e-1, 1e-14])
+def test_a_step_by_an_inverse_is_taken_as_it_is_unless_round_off_is_larger_than_the_tolerance(tolerance):
+    objective = hinge_problem()
+    point = objective.evaluate(objective.vector())
+    step = -objective.inverse(point)(point.gradient)
+    before = objective.matrix.n_products
+    solved = objective.solves(point, step, tolerance)
+    assert objective.matrix.n_products == before
+    left = point.gradient + objective.hessian_product(point, step)
+    share = np.sqrt(abs(objective.inner(left, left) / objective.inner(point.gradient, point.gradient)))
+    assert solved == (tolerance == 1e-1)
+    assert share <= 1e-1 if solved else share > 1e-16
+    assert not objective.solves(point, 0.5 * step, 0.4)
 
 
 def test_a_start_near_the_solution_is_not_left_for_the_relaxed_problem():

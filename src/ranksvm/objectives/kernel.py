@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.threads import parallel_map
 from ranksvm.data.queries import query_ranges
 from ranksvm.kernels import KernelMatrix
@@ -33,10 +34,16 @@ TASK_ROWS = 1 << 12
 # and 16, 11 and 17; without the relaxed problem 18 and 62. On data without noise, C = 1,000, it costs more than it
 # saves: 1,500 x 5 12, 6 and 3.9, and 1,800 x 10 26, 14 and 15.)
 RELAXED_SHARE = 1 / 16
+# A step solves Newton's system if the coefficients of what it leaves of the gradient are at most this share of the
+# tolerance. (In the norm of the kernel's space, the remainder of inverses was up to 8 times larger relative to the
+# gradient than in the norm of the coefficients.)
+SOLVED_SHARE = 0.1
 
 
 class KernelPoint:
     """A point at which a kernel objective was evaluated, with the data for products with the Hessian.
+
+    The gradient and the gap cost a product with Q, and are computed on first use.
 
     Parameters
     ----------
@@ -48,21 +55,47 @@ class KernelPoint:
         The active pairs, at whose margins the loss has a positive second derivative.
     width : float or None
         Width of the loss.
+    product : callable
+        Multiplies a vector by Q.
     """
 
-    def __init__(self, w: np.ndarray, coefficients: np.ndarray, scores: np.ndarray, state: Any, width: float | None):
+    def __init__(
+        self,
+        w: np.ndarray,
+        coefficients: np.ndarray,
+        scores: np.ndarray,
+        state: Any,
+        width: float | None,
+        product: Callable[[np.ndarray], np.ndarray],
+    ):
         self.w = w
         self.coefficients = coefficients
         self.scores = scores
         self.state = state
         self.width = width
-        self.value = self.gap = np.inf
+        self.value = np.inf
         self.sums = LossSums(np.inf)
-        self.gradient = w
-        # gradient in the kernel's space: its coefficients g, and Qg
-        self.slopes = self.slope_values = coefficients
+        # coefficients g of the gradient in the kernel's space
+        self.slopes = coefficients
         # the operator of the loss's Hessian, created for the first product
         self.hessian: QueryOperator | None = None
+        self._product = product
+
+    @cached_property
+    def slope_values(self) -> np.ndarray:
+        """Qg."""
+        return self._product(self.slopes)
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """g and Qg."""
+        return np.stack([self.slopes, self.slope_values])
+
+    @property
+    def gap(self) -> float:
+        """The duality gap."""
+        # the form may be negative by round-off; a value that is not finite must not become 0
+        return 0.5 * abs(float(self.slopes @ self.slope_values))
 
 
 class KernelObjective(SmoothedObjective[KernelPoint]):
@@ -71,8 +104,8 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     A vector is an array of two rows, coefficients b and scores ``s = Qb``: the inner product of two vectors is
     ``b_1's_2`` and needs no product with Q. Both rows are updated in every step by recurrence. The gradient is ``g = b
     + C dloss/ds``. The Hessian is ``I + C H Q``, where H is the Hessian of the loss with respect to the scores; it is
-    self-adjoint in this inner product. An evaluation costs one product with Q, and so does a product with the Hessian.
-    If the variables are only the coefficients, each of these costs two products (`CoefficientObjective`). The duality
+    self-adjoint in this inner product. A gradient costs one product with Q, and so does a product with the Hessian.
+    If the variables are only the coefficients, both cost two products (`CoefficientObjective`). The duality
     gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the kernel's space.
 
     Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
@@ -107,6 +140,7 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     # `line` needs no product with Q. (MQ2008, gamma = 2^-1, hinge, C = 32: 52 steps with 0.2, 36 with 0.05, 33 with
     # 0.01, 32 with 0.001.)
     search_slope = 0.01
+    _Point = KernelPoint
 
     def __init__(
         self,
@@ -182,15 +216,19 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """``b_u' Q b_v``."""
         return float(u[0] @ v[1])
 
+    def slope(self, point: KernelPoint, direction: np.ndarray) -> float:
+        """``g'Q b`` for the direction with the coefficients b."""
+        return float(point.slopes @ direction[1])
+
     # -- evaluation --------------------------------------------------------------------------------------------------
 
     def evaluate(self, w: np.ndarray, near: KernelPoint | None = None) -> KernelPoint:
         """Value and gradient at w; sorting starts from the order of documents at ``near``."""
-        return self._with_gradient(self._losses(w, *self._parts(w), near))
+        return self._losses(w, *self._parts(w), near)
 
     def between(self, point: KernelPoint, trial: KernelPoint, alpha: float) -> KernelPoint:
         """The point at the position ``alpha`` on the segment between two points."""
-        return self._with_gradient(self._losses(*self._interpolate(point, trial, alpha), point))
+        return self._losses(*self._interpolate(point, trial, alpha), point)
 
     def line(self, point: KernelPoint, trial: KernelPoint) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Values and slopes at positions on the segment, from the scores alone: without a product with Q."""
@@ -215,8 +253,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         self._reduced = None
         if point is not None:
             point.value = self._value(point)
+            slope_values = point.scores + factor * (point.slope_values - point.scores)
             point.slopes = point.coefficients + factor * (point.slopes - point.coefficients)
-            self._set_gradient(point, point.scores + factor * (point.slope_values - point.scores))
+            point.slope_values = slope_values
 
     def rounding(self, C: float, point: KernelPoint | None = None) -> float:
         """Bound on the effect of the rounding of Q on the Hessian, relative to its identity term.
@@ -323,6 +362,11 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
         return self._inverse(point.state)
 
+    def solves(self, point: KernelPoint, step: np.ndarray, tolerance: float) -> bool:
+        """Whether the coefficients that a step leaves of the gradient are few enough, whatever their product with Q."""
+        left = point.slopes + step[0] + self.C * self._curvature_product(point, step[1])
+        return float(np.linalg.norm(left)) <= SOLVED_SHARE * tolerance * float(np.linalg.norm(point.slopes))
+
     def narrowed_solution(self, point: KernelPoint) -> np.ndarray | None:
         """The solution for the current width, if the loss is quadratic there for the same pairs as at ``point``."""
         assert isinstance(self.loss, HuberHinge)
@@ -389,13 +433,10 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         w = point.w + alpha * (trial.w - point.w)
         return w, *self._parts(w)
 
-    def _gradient(self, point: KernelPoint) -> np.ndarray:
-        return np.stack([point.slopes, point.slope_values])
-
     def _losses(self, w: np.ndarray, b: np.ndarray, scores: np.ndarray, near: KernelPoint | None) -> KernelPoint:
         """A point with its value and the coefficients of its gradient, ``b + C dloss/ds``."""
         state = self._spare.pop() if self._spare else self.loss.new_state(near.state if near else None, self.n_threads)
-        point = KernelPoint(w, b, np.ascontiguousarray(scores), state, self.width)
+        point = self._Point(w, b, np.ascontiguousarray(scores), state, self.width, self.matrix.product)
         parts, slopes = self._applied(self.loss.evaluation(state, self.width), point.scores)
         point.sums = reduce(LossSums.plus, itertools.starmap(LossSums, parts))
         slopes *= self.C
@@ -403,16 +444,6 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         point.slopes = slopes
         point.value = self._value(point)
         return point
-
-    def _with_gradient(self, point: KernelPoint) -> KernelPoint:
-        self._set_gradient(point, self.matrix.product(point.slopes))
-        return point
-
-    def _set_gradient(self, point: KernelPoint, slope_values: np.ndarray) -> None:
-        point.slope_values = slope_values
-        point.gradient = self._gradient(point)
-        # it may be negative by round-off; a value that is not finite must not become 0
-        point.gap = 0.5 * abs(float(point.slopes @ slope_values))
 
     def _value(self, point: KernelPoint) -> float:
         return 0.5 * float(point.coefficients @ point.scores) + self.C * point.sums.value
@@ -441,12 +472,23 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
         return parallel_map(part, self._tasks, self.n_threads), out
 
 
+class _CoefficientPoint(KernelPoint):
+    """A point of a `CoefficientObjective`."""
+
+    @property
+    def gradient(self) -> np.ndarray:
+        """Qg."""
+        return self.slope_values
+
+
 class CoefficientObjective(KernelObjective):
     """`KernelObjective` as a function of only the coefficients b, in their Euclidean inner product, as published.
 
     Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: an evaluation costs two products with Q, and so does a product with
     the Hessian (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.
     """
+
+    _Point = _CoefficientPoint
 
     def vector(self, coefficients: np.ndarray | None = None) -> np.ndarray:
         """The coefficients themselves; None: the coefficients of the function 0."""
@@ -459,6 +501,10 @@ class CoefficientObjective(KernelObjective):
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """``u'v``."""
         return float(u @ v)
+
+    def slope(self, point: KernelPoint, direction: np.ndarray) -> float:
+        """``(Qg)'b`` for the direction b."""
+        return self.inner(point.gradient, direction)
 
     def hessian_product(self, point: KernelPoint, v: np.ndarray, double: bool = True) -> np.ndarray:
         """``Q (v + C H Q v)``."""
@@ -477,6 +523,3 @@ class CoefficientObjective(KernelObjective):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         b = point.coefficients + alpha * (trial.coefficients - point.coefficients)
         return b, b, point.scores + alpha * (trial.scores - point.scores)
-
-    def _gradient(self, point: KernelPoint) -> np.ndarray:
-        return point.slope_values

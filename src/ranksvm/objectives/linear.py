@@ -97,6 +97,10 @@ class SmoothedObjective(Generic[PointType]):
         """The inverse of the Hessian, up to round-off; None if there is none."""
         return None
 
+    def solves(self, point: PointType, step: np.ndarray, tolerance: float) -> bool:
+        """Whether a step is known to solve Newton's system: False unless a subclass can tell without a product."""
+        return False
+
     def relaxed(self) -> Any:
         """A problem of the same variables that needs fewer steps, and has a solution nearby; None if there is none."""
         return None
@@ -320,6 +324,10 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
         self._curvature: np.ndarray | None = None  # Hessian of the loss from the last call of `hessian`
         self._suffices: bool | None = None  # whether products with it may be in float32; None: not yet computed
+
+    def slope(self, point: LinearPoint, direction: np.ndarray) -> float:
+        """The slope of the objective at a point, in a direction."""
+        return self.inner(point.gradient, direction)
 
     def _use_fraction(self, fraction: float) -> None:
         """Compute Hessians from this fraction of the rows from now on."""

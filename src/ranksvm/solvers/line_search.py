@@ -19,12 +19,13 @@ ROUND_OFF = 1e-12
 def take_step(objective: Objective[P], point: P, step: np.ndarray, monitor: Monitor[P]) -> tuple[P, float]:
     """The point after a step, shortened if it overshoots, and the slope at the end of the full step."""
     trial = monitor.evaluate(point.w + step, point)
-    slope, end_slope = objective.inner(point.gradient, step), objective.inner(trial.gradient, step)
+    slope, end_slope = objective.slope(point, step), objective.slope(trial, step)
     # A step is not too long if its final uphill slope is at most SLOPE times its initial downhill slope, or if it
     # reduced the gradient; a step without initial descent is round-off. The objective may increase only by round-off,
-    # otherwise steps could cycle.
-    short = end_slope <= SLOPE * abs(slope) or trial.gap < point.gap
-    if slope >= 0.0 or end_slope <= 0.0 or (short and trial.value <= point.value + ROUND_OFF * abs(point.value)):
+    # otherwise steps could cycle. The gap comes last: it may cost a product.
+    rises = trial.value > point.value + ROUND_OFF * abs(point.value)
+    short = not rises and (end_slope <= SLOPE * abs(slope) or trial.gap < point.gap)
+    if slope >= 0.0 or end_slope <= 0.0 or short:
         objective.release(point)
         return trial, end_slope
     return shorten(objective, point, trial, slope, end_slope, monitor), end_slope

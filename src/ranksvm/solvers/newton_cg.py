@@ -62,7 +62,8 @@ def newton_cg(
     it.
 
     If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
-    step computes the inverse and preconditions with it. One or two products a step then suffice. Whenever smoothing is
+    step computes the inverse. If round-off makes it too inaccurate, it preconditions conjugate gradients, for which one
+    or two products then suffice. Whenever smoothing is
     reduced, an inverse also predicts the next solution. If this begins within the first steps, and the objective has a
     relaxed form, steps continue from the solution of the relaxed problem.
 
@@ -142,19 +143,22 @@ def newton_cg(
         # the products of this step may cost so much that later steps should compute the inverse
         most = CG_PRODUCTS if inverts else int(np.ceil(min(max(INVERSE_SHARE * cost, FEW_PRODUCTS), CG_PRODUCTS)))
         tolerance = max(reduction, 0.5 * float(np.sqrt(objective.goal(point, tol) / gap)))
-        newton_step = conjugate_gradient(
-            objective.products(point, tolerance),
-            point.gradient,
-            objective.preconditioner(point) if inverse is None else inverse,
-            objective.inner,
-            tolerance=tolerance,
-            max_products=most,
-            contracts=inverse is not None,
-        )
+        step = None if inverse is None else -inverse(point.gradient)
+        if step is None or not objective.solves(point, step, tolerance):
+            newton_step = conjugate_gradient(
+                objective.products(point, tolerance),
+                point.gradient,
+                objective.preconditioner(point) if inverse is None else inverse,
+                objective.inner,
+                tolerance=tolerance,
+                max_products=most,
+                contracts=inverse is not None,
+            )
+            step = newton_step.step
+            stopped = newton_step.n_products == most < CG_PRODUCTS and newton_step.residual_fraction > tolerance**2
+            monitor.n_products += newton_step.n_products
         inverse = None  # its memory is free for the next one
-        stopped = newton_step.n_products == most < CG_PRODUCTS and newton_step.residual_fraction > tolerance**2
-        monitor.n_products += newton_step.n_products
-        point, _ = take_step(objective, point, newton_step.step, monitor)
+        point, _ = take_step(objective, point, step, monitor)
         n_futile = n_futile + 1 if point.gap > best_gap else 0
         if n_futile >= FUTILE_STEPS:
             loosest = max(MIN_REDUCTION, TIGHTEN * loosest)

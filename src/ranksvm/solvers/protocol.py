@@ -41,8 +41,12 @@ class Point(Protocol):
 
     w: np.ndarray
     value: float
-    gradient: np.ndarray
-    gap: float
+
+    @property
+    def gradient(self) -> np.ndarray: ...
+
+    @property
+    def gap(self) -> float: ...
 
 
 # The points of an objective: only the objective that made a point knows what else it has.
@@ -74,6 +78,9 @@ class Objective(Protocol[P]):
 
     def inner(self, u: np.ndarray, v: np.ndarray) -> float:
         """Inner product of two vectors."""
+
+    def slope(self, point: P, direction: np.ndarray) -> float:
+        """The gradient's inner product with a direction, which may be known before the gradient is."""
 
     def certificate(self, point: P) -> tuple[float, float]:
         """Value and duality gap at a point, for the target problem, which the objective may smooth."""
@@ -179,6 +186,9 @@ class PreconditionedObjective(SampledObjective[P], Protocol[P]):
 
     def inverse(self, point: P) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off: self-adjoint, at most the identity. None if there is none."""
+
+    def solves(self, point: P, step: np.ndarray, tolerance: float) -> bool:
+        """Whether a step certainly leaves at most ``tolerance`` of the gradient, if that is known without a product."""
 
     def relaxed(self) -> "PreconditionedObjective[Any] | None":
         """A problem of the same variables that needs fewer steps, and has a solution nearby; None if there is none."""
