@@ -145,6 +145,21 @@ def test_every_path_on_a_page_exists(name):
     assert [path for path in sorted(paths) if not any(fnmatch(each, f"*/{path}") for each in contents())] == []
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/developing.md", "docs/developing_gpu.md"])
+def test_every_name_that_a_page_places_in_a_file_is_there(name):
+    """As in "`choose_solver` in `fits/linear.py`", or "`storable` of `model_files/registry.py`"."""
+    text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+    placed = re.findall(r"((?:`[^`]+`,? (?:or |and )?)+)(?:in|of) `([\w./]+\.\w+)`", text)
+    assert placed
+    missing = []
+    for names, path in placed:
+        files = [ROOT / each[1:] for each in contents() if each.endswith(f"/{path}")]
+        words = [re.search(r"\w+", span)[0] for span in re.findall(r"`([^`]+)`", names)]
+        found = "\n".join(file.read_text(encoding="utf-8") for file in files)
+        missing += [f"{word} of {path}" for word in words if not re.search(rf"\b{word}\b", found)]
+    assert missing == []
+
+
 def test_contributing_is_short_and_has_the_packages_in_the_order_of_their_layers():
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120
