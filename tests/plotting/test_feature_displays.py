@@ -50,6 +50,11 @@ def test_largest_weights_on_top_with_their_intervals(weights):
     display.figure_.canvas.draw()
 
 
+def test_no_weights_have_no_legend(weights, recwarn):
+    assert WeightsDisplay.from_intervals(weights, top=0).ax_.get_legend() is None
+    assert not recwarn.list
+
+
 def test_another_level_axes_and_columns_for_names(weights):
     _, ax = plt.subplots()
     weights.feature_names = None
@@ -109,6 +114,8 @@ def test_curves_points_bars_and_missing_values(model):
     assert heavy.get_xlim() == (0.0, 32.0)
     assert missing.lines[2].get_ydata()[0] == shapes[4].values[-1]
     assert [text.get_text() for text in missing.texts] == ["missing"]
+    # in an orange as bright as the mark's, letters would be hard to read
+    assert missing.texts[0].get_color() == "black"
     assert len({ax.get_ylim() for ax in display.axes_}) == 1
     assert ShapeDisplay.from_estimator(model, [3], by_levels=False).axes_[0].get_xlim()[1] > 1000.0
 

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from matplotlib import pyplot
 
 from ranksvm.plotting.figures import (
@@ -11,6 +12,7 @@ from ranksvm.plotting.figures import (
     c_axis,
     c_name,
     labels_fit,
+    legend_above,
     line_style,
     number_names,
     series_names,
@@ -75,6 +77,25 @@ def test_long_names_are_shortened_in_figures():
     found = short_names(names)
     assert len(set(found)) == 4
     assert max(map(len, found)) <= 26
+
+
+def test_wide_letters_count_as_two_and_a_name_has_one_line():
+    assert short_names(["文" * 40, "a\nb\r\nc\td", "a b c d"]) == ["文" * 5 + "…" + "文" * 4, "a b c d", "a b c d (2)"]
+    assert short_names(["文" * 11, "🔥" * 4, ""]) == ["文" * 11, "🔥" * 4, ""]
+
+
+@pytest.mark.parametrize("names", [["interval without 0", "interval contains 0"], ["PRODUCTION_RANKER_2024"] * 2])
+def test_a_legend_is_within_the_figure_although_the_axes_are_narrow(names):
+    figure, ax = pyplot.subplots(figsize=(4.2, 4.0), layout="constrained")
+    for name in names:
+        ax.plot([0, 1], label=name)
+    ax.set_yticks([0, 1], ["WWWWWWWWWWW…WWWWWWWWWW"] * 2)
+    legend_above(ax)
+    figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert legend.x0 >= 0
+    assert legend.x1 <= figure.bbox.x1
+    assert ax.bbox.width > 0.2 * figure.bbox.width
 
 
 def test_legends_show_every_series():

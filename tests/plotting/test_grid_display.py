@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.colors import to_rgb
 from sklearn.exceptions import NotFittedError
 
 from ranksvm import GridDisplay, KernelRankSVMCV, RankSVMCV, make_ranking
@@ -70,6 +71,20 @@ def test_a_kernel_without_gamma_and_missing_scores(data, model, kind):
     display = GridDisplay(CS, np.array(GAMMAS), scores).plot(kind=kind)
     assert len(display.texts_) == (0 if kind == "lines" else 9)
     display.figure_.canvas.draw()
+
+
+def test_numbers_in_cells_have_enough_contrast():
+    scores = np.linspace(0.0, 1.0, 60).reshape(3, 20)
+    display = GridDisplay(2.0 ** np.arange(20), np.array(GAMMAS), scores).plot(kind="heatmap")
+
+    def luminance(color):
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    for text, value in zip(display.texts_, scores.ravel(), strict=True):
+        cell = display.image_.cmap(display.image_.norm(value))[:3]
+        low, high = sorted([luminance(text.get_color()), luminance(cell)])
+        assert (high + 0.05) / (low + 0.05) >= 4.5
 
 
 def test_errors(data):

@@ -149,6 +149,19 @@ def test_paper_cuts_no_table(browser, parts, tmp_path):
     context.close()
 
 
+def test_a_long_name_leaves_room_for_the_numbers_beside_it(browser, parts, tmp_path):
+    test = parts[1]
+    named = ranksvm.RankingData(test.X, test.y, test.queries.numbers(), feature_names=["x" * 120, "b", "c", "d"])
+    model = ranksvm.RankSVM(C=0.1).fit(named.X, named.y, qid=named.qid)
+    make_report(model, named, train=named).save(tmp_path / "report.html")
+    context = browser.new_context(viewport={"width": 1024, "height": 900})
+    opened = context.new_page()
+    opened.goto((tmp_path / "report.html").as_uri())
+    wide = opened.locator("#weights .grid .wide")
+    assert wide.evaluate("wide => wide.scrollWidth <= wide.clientWidth")
+    context.close()
+
+
 def test_without_scripts_everything_is_there(browser, report, tmp_path):
     report.save(tmp_path / "report.html")
     context = browser.new_context(java_script_enabled=False)

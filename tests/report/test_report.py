@@ -320,3 +320,27 @@ def test_names_in_letters_that_matplotlib_cannot_draw(data):
     model = fitted(ranksvm.AdditiveRankSVM(C=0.1), data)
     named = dataclasses.replace(data, feature_names=["价格", "größe", "цена"])
     assert "价格" in section(make_report(model, named, n_worst=1), "weights")
+
+
+def test_names_written_from_right_to_left_leave_numbers_in_their_place(data):
+    named = dataclasses.replace(data, feature_names=["نسبة", "b", "c"])
+    model = fitted(ranksvm.RankSVM(C=0.1), data)
+    report = make_report(model, named, baselines={"עברית": data.X[:, 0]})
+    assert "than \u2068עברית\u2069: +" in report.html
+    assert re.search("\u2068نسبة\u2069 [+-]", section(report, "worst"))
+
+
+def test_a_caption_counts_one_feature_in_the_singular(data):
+    one = dataclasses.replace(data, X=data.X[:, :1])
+    linear = make_report(fitted(ranksvm.RankSVM(C=0.1), one), one, train=one)
+    assert "The largest weight with its 95 % interval, from" in section(linear, "weights")
+    additive = make_report(fitted(ranksvm.AdditiveRankSVM(C=0.1), one), one)
+    assert "What the most important feature adds to scores" in section(additive, "weights")
+
+
+def test_many_systems_with_long_names_leave_room_for_their_curves(data):
+    model = fitted(ranksvm.RankSVM(C=0.1), data)
+    baselines = {f"PRODUCTION_RANKER_2024_Q{n}_FINAL": data.X[:, n % 3] for n in range(12)}
+    html = make_report(model, data, baselines=baselines, n_worst=0).html
+    y = [float(y) for y in re.search(r'id="curves-patch_2">\s*<path d="M ([^"]*)"', html)[1].split()[1::3][:3]]
+    assert max(y) - min(y) > 90

@@ -12,6 +12,7 @@ from ranksvm._util.text import (
     compared,
     feature_label,
     feature_labels,
+    isolated,
     place_in_words,
     plain,
     told_apart,
@@ -89,3 +90,9 @@ def test_dates_and_times_become_text():
     given = [days, days[0], np.datetime64("2026-01-31T10:00"), datetime.date(2026, 1, 31), np.timedelta64(5, "D")]
     assert plain(given) == [["2026-01-31", "NaT"], "2026-01-31", "2026-01-31T10:00", "2026-01-31", "5 days"]
     assert plain(days.astype("M8[ns]"))[0] == "2026-01-31T00:00:00.000000000"
+
+
+def test_a_name_written_from_right_to_left_does_not_turn_what_follows_it():
+    assert isolated("BM25 & größe 价格") == "BM25 & größe 价格"
+    for name in ("نسبة", "עברית 3", "a\u202eb"):
+        assert isolated(name) == f"\u2068{name}\u2069"

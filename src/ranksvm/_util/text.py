@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+from unicodedata import bidirectional
 
 __all__ = [
     "aligned",
@@ -13,6 +14,7 @@ __all__ = [
     "digits_apart",
     "feature_label",
     "feature_labels",
+    "isolated",
     "number",
     "place_in_words",
     "plain",
@@ -32,6 +34,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def visible(text: str) -> str:
     """Text whose control characters are escaped as Python writes them, so that a terminal does not obey them."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def isolated(name: str) -> str:
+    """A name as a part of a sentence on a page, with marks around it if parts of it are written from right to left.
+
+    Without the marks a browser would also write from right to left what follows the name: a number, or another name.
+    """
+    kinds = set(map(bidirectional, name))
+    return name if kinds.isdisjoint(("R", "AL", "AN", "RLE", "RLO", "RLI", "LRE", "LRO")) else f"\u2068{name}\u2069"
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -45,6 +45,8 @@ CROWDED = 0.1
 _N_BARS = 40
 # The largest number of letters of a category, and the width of a label that is rotated, in inches.
 CATEGORY_LETTERS, TICK = 14, 0.12
+# The largest number of letters of each of the two names in the title of an interaction; its axes have longer names.
+PAIR_LETTERS = 14
 _CURVE: dict[str, Any] = {"color": PALETTE[0], "linewidth": 1.5, "zorder": 3}
 _POINTS: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 4.5, "color": PALETTE[0], "zorder": 3}
 _GAP: dict[str, Any] = {"linestyle": "none", "marker": "D", "markersize": 5, "color": PALETTE[1], "zorder": 3}
@@ -182,7 +184,8 @@ class WeightsDisplay:
         ax.set_xlabel("weight" if self.level is None else f"weight, {100 * self.level:g} % interval")
         ax.grid(axis="x", **GRID)
         ax.set_axisbelow(True)
-        legend_above(ax)
+        if len(largest):
+            legend_above(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -343,7 +346,7 @@ class ShapeDisplay:
                 bar.solids.set_edgecolor("face")  # else browsers show gaps between them
                 bar.set_label("added to the score", fontsize="x-small")
                 bar.ax.tick_params(labelsize="x-small")
-                each.set_title(literal(" x ".join(short_names(term.names))), fontsize="medium")
+                each.set_title(literal(" x ".join(short_names(term.names, PAIR_LETTERS))), fontsize="medium")
             else:
                 band = (
                     None if self.bands is None else (self.bands.curves[term.feature], self.bands.values[term.feature])
@@ -405,7 +408,7 @@ def _draw_shape(
         value = float(shape.values[-1])
         above = value < sum(limits) / 2.0
         text: dict[str, Any] = {"ha": "center", "va": "bottom" if above else "top", "fontsize": "x-small"}
-        text |= {"xytext": (0, 6 if above else -6), "textcoords": "offset points", "color": PALETTE[1]}
+        text |= {"xytext": (0, 6 if above else -6), "textcoords": "offset points"}
         ax.annotate("missing", (place, value), rotation=90, **text)
         right += MISSING * (right - left)
     ax.set_xlim(left, right)

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from itertools import zip_longest
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
+from unicodedata import east_asian_width
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -16,6 +17,7 @@ from ranksvm.exceptions import MissingDependencyError
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.text import Annotation
 
@@ -129,8 +131,14 @@ def c_axis(ax: "Axes", values: np.ndarray) -> None:
 
 
 def legend_above(ax: "Axes", handles: "Sequence[Artist] | None" = None) -> None:
-    """A legend above the axes, because lines may be anywhere inside."""
-    _legend(ax, handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False)
+    """A legend above the axes, because lines may be anywhere inside.
+
+    It ends where the axes end, so that it may begin above the labels of the vertical axis: the axes may be narrow.
+    """
+    for n_columns in (2, 1):
+        legend = _legend(ax, handles, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=n_columns, frameon=False)
+        if legend.get_window_extent().width <= ax.figure.bbox.width:
+            return
 
 
 def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
@@ -138,11 +146,11 @@ def legend_beside(ax: "Axes", handles: "Sequence[Artist]") -> None:
     _legend(ax, handles, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
 
 
-def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> None:
+def _legend(ax: "Axes", handles: "Sequence[Artist] | None", **outside: Any) -> "Legend":
     """A legend outside of the axes; inside if the figure is the user's and has no layout engine to make room for it."""
     place = outside if ax.figure.get_layout_engine() is not None else {"loc": "best"}
     named: dict[str, Any] = {} if handles is None else {"handles": handles}
-    ax.legend(**named, **place, fontsize="small")
+    return ax.legend(**named, **place, fontsize="small")
 
 
 def literal(name: str) -> str:
@@ -196,21 +204,28 @@ def short_names(names: Sequence[str], letters: int = LETTERS) -> list[str]:
     """Names shortened to at most ``letters`` letters; different names remain different.
 
     The middle of a long name is left out. If several names would become the same, their common ends are left out
-    instead.
+    instead. East Asian letters count as two, because they are twice as wide; ends of lines become spaces.
     """
+    names = [" ".join(name.splitlines()).replace("\t", " ") for name in names]
+    rooms = [letters * len(name) // max(1, _width(name)) for name in names]
     alike: defaultdict[str, set[str]] = defaultdict(set)
-    for name in names:
-        alike[_ends(name, letters)].add(name)
+    for name, room in zip(names, rooms, strict=True):
+        alike[_ends(name, room)].add(name)
     common = {short: _common_ends(group) for short, group in alike.items() if len(group) > 1}
     times: Counter[str] = Counter()
     found = []
-    for name in names:
-        short = _ends(name, letters)
+    for name, room in zip(names, rooms, strict=True):
+        short = _ends(name, room)
         if short in common:
-            short = _middle(name, *common[short], letters)
+            short = _middle(name, *common[short], room)
         times[short] += 1
         found.append(short if times[short] == 1 else f"{short} ({times[short]})")
     return found
+
+
+def _width(name: str) -> int:
+    """The width of a name, as a multiple of the width of a Latin letter."""
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in name)
 
 
 def _ends(name: str, letters: int) -> str:

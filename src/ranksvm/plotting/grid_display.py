@@ -256,9 +256,11 @@ class GridDisplay:
         style = {"cmap": "cividis", "aspect": "auto", "origin": "lower"} | image_kw
         self.image_ = self.ax_.imshow(self.mean_scores, **style)
         shades = self.image_.norm(self.mean_scores)
-        lightness = np.asarray(self.image_.cmap(shades))[..., :3].mean(axis=-1)
+        # relative luminance and the contrasts with white and with black, as WCAG defines them
+        colors = np.asarray(self.image_.cmap(shades))[..., :3]
+        luminance = ((colors + 0.055) / 1.055) ** 2.4 @ [0.2126, 0.7152, 0.0722]
         for row, column in np.argwhere(~np.isnan(self.mean_scores)):
-            dark = lightness[row, column] < 0.5
+            dark = 1.05 / (luminance[row, column] + 0.05) > (luminance[row, column] + 0.05) / 0.05
             text = f"{self.mean_scores[row, column]:.4f}".removeprefix("0")
             style = {"ha": "center", "va": "center", "fontsize": 8, "color": "white" if dark else "black"}
             self.texts_.append(self.ax_.text(column, row, text, **style))

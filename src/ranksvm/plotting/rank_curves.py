@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ranksvm.plotting.figures import GRID, MARKERS, axes_or_new, line_style, nth_color, series_names
+from ranksvm.plotting.figures import GRID, MARKERS, axes_or_new, legend_above, line_style, nth_color, series_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ class ClickRateDisplay:
             style = {**line_style(number), "marker": MARKERS[number % len(MARKERS)], "label": labels[number]}
             ax.plot(np.arange(1, len(shown) + 1), rate, **style)
         if len(self.shown) > 1:
-            ax.legend()
+            legend_above(ax)
         _over_ranks(ax, "click rate")
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ranksvm._util.tables import CORRECTIONS, Table
-from ranksvm._util.text import aligned, count, counted, feature_label, number, plain, queries, weight_columns
+from ranksvm._util.text import aligned, count, counted, feature_label, isolated, number, plain, queries, weight_columns
 from ranksvm.additive.interactions import all_pairs
 from ranksvm.additive.shapes import Shape
 from ranksvm.datasets.description import data_facts, described_data, level_rows
@@ -156,10 +156,13 @@ def weights_section(subject: Subject) -> Section:
             lambda axes: WeightsDisplay.from_intervals(found, top=drawn, ax=axes),
             height=1.1 + 0.2 * drawn,
         )
-        caption = (
-            f"The {counted(drawn, 'largest weight')} with {100 * found.level:g} % intervals, from a jackknife over "
-            f"{queries(found.n_queries)}; C and scalers are kept."
+        level = f"{100 * found.level:g} %"
+        with_intervals = (
+            f"The largest weight with its {level} interval"
+            if drawn == 1
+            else f"The {drawn} largest weights with their {level} intervals"
         )
+        caption = f"{with_intervals}, from a jackknife over {queries(found.n_queries)}; C and scalers are kept."
         blocks.append(Figure(svg, caption))
     table, n_left = _weights_table(subject)
     text = (
@@ -253,7 +256,7 @@ def _query(subject: Subject, number: int, value: float) -> Details:
     if subject.explanation is not None:
         columns["mostly by"] = [_mostly_by(subject, row) for row in listed.tolist()]
     title = f"{counted(len(rows), 'document')}" + (f", {len(listed)} of them shown" * (len(listed) < len(rows)))
-    query = data.queries.keys[number]
+    query = isolated(str(data.queries.keys[number]))
     caption = f"Query {query}, documents by rank: {title}"
     table = Table(columns, caption, formats={"label": "g"}, numbers=("score",))
     blocks: list[Block] = [Text(_why(subject, rows, ranks)), Grid(table)]
@@ -267,12 +270,19 @@ def _mostly_by(subject: Subject, row: int) -> str:
 
 
 def _contributions(difference: dict[str, Any]) -> str:
-    return ", ".join(f"{item['feature']} {item['contribution']:+.3g}" for item in difference["features"]) or "nothing"
+    return (
+        ", ".join(f"{isolated(item['feature'])} {item['contribution']:+.3g}" for item in difference["features"])
+        or "nothing"
+    )
 
 
 def _why(subject: Subject, rows: np.ndarray, ranks: dict[int, int]) -> str:
     """Why the best document of a query ranks below the first worse document in the ranking, as text."""
-    labels, document = subject.data.y, subject.document
+    labels = subject.data.y
+
+    def document(row: int) -> str:
+        return isolated(subject.document(row))
+
     best = int(rows[np.argmax(labels[rows])])
     above = [int(row) for row in rows[: ranks[best] - 1] if labels[row] < labels[best]]
     if not above:
@@ -300,15 +310,13 @@ def _shapes_section(subject: Subject, ranker: AdditiveRanker) -> Section:
     blocks: list[Block] = []
     drawn = [shapes[j] for j in _largest(importance[:n])[:_SHAPES]]
     if drawn:
-        caption = (
-            f"What the {counted(len(drawn), 'most important feature')} add to scores, 0 on average over the training "
-            "rows. Gray: where the training rows are."
-        )
+        adds = "most important feature adds" if len(drawn) == 1 else f"{len(drawn)} most important features add"
+        caption = f"What the {adds} to scores, 0 on average over the training rows. Gray: where the training rows are."
         blocks.append(Figure(_drawn_together("shapes", drawn), caption))
     for place, k in enumerate(_largest(importance[n:])[:_INTERACTIONS]):
         each = cells[k]
         svg = drawing(f"interaction{place}", ShapeDisplay([each]).plot)
-        caption = f"What {each.names[0]} and {each.names[1]} add together, in addition to their shapes."
+        caption = f"What {' and '.join(map(isolated, each.names))} add together, in addition to their shapes."
         blocks.append(Figure(svg, caption))
     order = np.argsort(-importance, kind="stable")[:_LISTED]
     total = float(importance.sum()) or 1.0
@@ -356,6 +364,7 @@ def _drawn_together(name: str, shapes: list[Shape]) -> str:
             empty.set_axis_off()
         ShapeDisplay(shapes).plot(several[: len(shapes)])
         for place, each in enumerate(several):
+            each.title.set_fontsize("small")
             each.set_ylabel("added" if place % _COLUMNS == 0 else "", fontsize="small")
 
     return drawing(name, draw, height=0.2 + _HEIGHT * rows)
@@ -398,10 +407,10 @@ def summary(subject: Subject) -> list[str]:
         f"On {queries(evaluation.n_queries)} with {counted(evaluation.n_rows, 'document')} the mean {subject.metric} of"
     )
     if math.isnan(mean := evaluation[subject.metric]):
-        return [f"{start} {subject.name} is undefined."]
+        return [f"{start} {isolated(subject.name)} is undefined."]
     low, high = evaluation.interval(subject.metric)
     interval = "" if math.isnan(low) else f" (95 % interval {low:.4f} to {high:.4f})"
-    sentences = [f"{start} {subject.name} is {mean:.4f}{interval}."]
+    sentences = [f"{start} {isolated(subject.name)} is {mean:.4f}{interval}."]
     sentences += [_compared(test, _corrected(subject)) for test in subject.comparisons if test.metric == subject.metric]
     return sentences
 
@@ -412,11 +421,12 @@ def _compared(test: Comparison, corrected: str) -> str:
     interval = "" if math.isnan(low) else f"95 % interval {low:+.4f} to {high:+.4f}, "
     p = float(test.p_value if test.adjusted_p_value is None else test.adjusted_p_value)
     numbers = f"{test.difference:+.4f} ({interval}{corrected or 'p'} = {p:.2g})"
+    baseline = isolated(str(test.system_a))
     if test.wins == test.losses == 0:
-        return f"No query has a different {test.metric} with {test.system_a}."
+        return f"No query has a different {test.metric} with {baseline}."
     if p >= 0.05:
-        return f"Its difference from {test.system_a} may be chance: {numbers}."
-    return f"It is {'better' if test.difference > 0 else 'worse'} than {test.system_a}: {numbers}."
+        return f"Its difference from {baseline} may be chance: {numbers}."
+    return f"It is {'better' if test.difference > 0 else 'worse'} than {baseline}: {numbers}."
 
 
 def metrics_section(subject: Subject) -> Section:
@@ -444,7 +454,7 @@ def _tests_table(subject: Subject) -> Table:
     hidden = (*table.hidden, "system_b", "mean_a", "mean_b", "n_queries")
     return dataclasses.replace(
         table,
-        caption=f"{subject.name} minus each baseline, paired over queries, with 95 % intervals",
+        caption=f"{isolated(subject.name)} minus each baseline, paired over queries, with 95 % intervals",
         headings={**table.headings, "system_a": "baseline"},
         hidden=hidden,
         formats={name: "+.4f" for name in ("difference", "low", "high")},
@@ -470,9 +480,13 @@ def _how_tested(subject: Subject) -> str:
 
 def curves_section(subject: Subject) -> Section:
     """The section with the curves of NDCG@k against k."""
-    svg = drawing("curves", lambda axes: CutoffDisplay.from_evaluations(subject.curves, "ndcg", ax=axes))
+    # long names of systems are in one column of the legend
+    height = HEIGHT + 0.15 * max(0, len(subject.curves) - 4)
+    svg = drawing("curves", lambda axes: CutoffDisplay.from_evaluations(subject.curves, "ndcg", ax=axes), height=height)
     return Section(
-        "curves", "NDCG at every cut-off", [Figure(svg, f"Mean NDCG@k; the band is {subject.name}'s 95 % interval.")]
+        "curves",
+        "NDCG at every cut-off",
+        [Figure(svg, f"Mean NDCG@k; the band is {isolated(subject.name)}'s 95 % interval.")],
     )
 
 
@@ -490,7 +504,11 @@ def queries_section(subject: Subject) -> Section:
 
         svg = drawing(f"differences-{place}", draw, height=2.6)
         blocks.append(
-            Figure(svg, f"{metric} of {model[0]} minus {metric} of {name}, query by query, the largest first.")
+            Figure(
+                svg,
+                f"{metric} of {isolated(model[0])} minus {metric} of {isolated(str(name))}, query by query, the "
+                "largest first.",
+            )
         )
     if not baselines:
         blocks.append(Text(f"Without a baseline there are no wins and losses; the table has {metric} of every query."))
