@@ -1,5 +1,6 @@
 """The page of a service in headless Chromium: every control, no message in the console, nothing fetched elsewhere."""
 
+import re
 import time
 
 import numpy as np
@@ -182,6 +183,43 @@ def test_only_what_was_measured_is_shown(with_quality, given, visible):
     page = with_quality(**NOTHING | ({given: QUALITY[given]} if given else {}))
     for place in ("#labels", "#clicks", "#unmeasured"):
         assert page.locator(place).is_visible() == (place == visible)
+
+
+def test_before_any_win_there_is_no_share_of_wins(with_quality):
+    draft = {"champion": 0, "challenger": 0, "ties": 2, "share": None, "interval": [0.0, 1.0], "better": None}
+    for given, said in ((draft, False), (draft | {"challenger": 1, "share": 1.0}, True)):
+        text = with_quality(team_draft=given).locator("#experiment").text_content()
+        assert "2 were ties." in text
+        assert (
+            "The challenger's share of the wins is 1.000, 95 % interval 0.000 to 1.000, at any time." in text
+        ) == said
+        assert ("Neither is better so far." in text) == said
+
+
+def test_times_of_earlier_days_have_a_date(with_quality):
+    at = time.time()
+    versions = [{"version": 2, "at": at, "position": 9, "kept": False}]
+    versions.append({"version": 1, "at": at - 40 * 86400, "position": 0, "kept": True})
+    today, earlier = with_quality(versions=versions).locator("#version-rows td:nth-child(2)").all_text_contents()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", today)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", earlier)
+
+
+def test_a_number_stays_behind_a_name_that_is_written_from_right_to_left(page):
+    document = {"rank": 1, "id": "a", "score": 1.0, "contributions": {"נסבה": 0.5, "عمر": -0.25}}
+    answer = {"query": "نسبة 3", "version": 1, "mean_score": 0.5, "documents": [document]}
+    page.route("**/explain", lambda route: route.fulfill(json=answer))
+    page.locator("#event-rows button").first.click()
+    page.locator("#explained-rows tr").first.wait_for()
+    cell = page.locator("#explained-rows td.long")
+    assert cell.text_content() == "\u2068נסבה\u2069 +0.5000, \u2068عمر\u2069 −0.2500"
+    assert page.locator("#explained").text_content() == "Why \u2068نسبة 3\u2069 was ranked so"
+
+
+def test_a_long_name_leaves_room_for_the_numbers_beside_it(with_quality):
+    weights = [{"feature": "x" * 120, "weight": 1.0, "moved": 0.5, "since": 1}]
+    wide = with_quality(weights=weights).locator("#weights ~ .wide")
+    assert wide.evaluate("wide => wide.scrollWidth <= wide.clientWidth")
 
 
 def test_weights_are_shown_by_sign(page):

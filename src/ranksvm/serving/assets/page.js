@@ -27,7 +27,13 @@ const cell = text => element("td", text);
 const number = text => element("td", text, { class: "number" });
 const shown = (value, digits = 4) => value === null || value === undefined ? "–" : value.toFixed(digits);
 const counted = value => value.toLocaleString("en");
-const time = at => new Date(at * 1000).toLocaleTimeString("en-GB");
+// With the date, as in 2026-01-31, if it is not today.
+function time(at) {
+  const then = new Date(at * 1000);
+  return then.toDateString() === new Date().toDateString() ? then.toLocaleTimeString("en-GB") : then.toLocaleString("sv-SE");
+}
+// A name within a sentence: letters written from right to left do not turn what follows.
+const isolated = name => `\u2068${name}\u2069`;
 const short = value => Math.abs(value) >= 1e5 || (value !== 0 && Math.abs(value) < 1e-4) ? value.toExponential(2) : value.toFixed(4);
 
 const signed = value => `${value > 0 ? "+" : value < 0 ? "−" : ""}${short(Math.abs(value))}`;
@@ -222,8 +228,9 @@ function showExperiments(now) {
   let text = kinds[now.explore] || "";
   if (now.explore === "team-draft" || champion + challenger + ties > 0) {
     const verdict = better ? `The ${better} is better.` : "Neither is better so far.";
-    text = `Interleaved rankings: the champion won ${counted(champion)}, the challenger ${counted(challenger)}, ${counted(ties)} were ties. ` +
-      `The challenger wins ${shown(share, 3)} of them, 95 % interval ${shown(interval[0], 3)} to ${shown(interval[1], 3)}, at any time. ${verdict}`;
+    text = `Interleaved rankings: the champion won ${counted(champion)}, the challenger ${counted(challenger)}, ${counted(ties)} were ties. `;
+    // the share does not count ties
+    if (share !== null) text += `The challenger's share of the wins is ${shown(share, 3)}, 95 % interval ${shown(interval[0], 3)} to ${shown(interval[1], 3)}, at any time. ${verdict}`;
   }
   $("experiment").textContent = text;
   $("fits").hidden = now.refits.length === 0;
@@ -272,11 +279,11 @@ async function explain(event) {
   const place = $("explanation");
   try {
     const found = await ask(`v1/events/${event}/explain`);
-    $("explained").textContent = `Why ${found.query || event} was ranked so`;
+    $("explained").textContent = `Why ${isolated(found.query || event)} was ranked so`;
     $("explained-text").textContent = `By version ${found.version}; the mean score is ${short(found.mean_score)}.`;
     $("explained-rows").replaceChildren(...found.documents.map(one => {
       const parts = Object.entries(one.contributions || {}).filter(([, part]) => part !== 0);
-      const moved = parts.map(([feature, part]) => `${feature} ${signed(part)}`).join(", ");
+      const moved = parts.map(([feature, part]) => `${isolated(feature)} ${signed(part)}`).join(", ");
       return row(number(one.rank), cell(one.id), number(short(one.score)), element("td", moved || "nothing", { class: "long" }));
     }));
   } catch (error) {
