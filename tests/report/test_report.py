@@ -3,6 +3,7 @@
 import dataclasses
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html import unescape
 
 import numpy as np
@@ -67,6 +68,17 @@ def test_the_same_arguments_give_the_same_bytes(data):
     model = fitted(ranksvm.RankSVM(), train)
     options = {"train": train, "baselines": {"a": test.X[:, 0]}}
     assert make_report(model, test, n_jobs=1, **options).html == make_report(model, test, n_jobs=2, **options).html
+
+
+def test_reports_in_threads_have_the_same_bytes_and_leave_the_style_of_the_user(data):
+    from matplotlib import rcParams
+
+    model, before = fitted(ranksvm.RankSVM(), data), dict(rcParams)
+    alone = make_report(model, data, n_worst=0).html
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda _: make_report(model, data, n_worst=0).html, range(6)))
+    assert set(found) == {alone}
+    assert dict(rcParams) == before
 
 
 def test_the_style_of_the_user_does_not_matter(data):

@@ -2,6 +2,7 @@
 
 import io
 import re
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ _STYLE = {
 }
 # Without these matplotlib writes a date and its own version.
 _NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+# All threads share matplotlib's style and Python's filters of warnings, so only one thread at a time changes them.
+_DRAWS = threading.Lock()
 _ID = re.compile(r'(\bid="|\bhref="#|url\(#)')
 
 
@@ -164,7 +167,7 @@ def drawing(name: str, draw: Callable[["Axes"], object], *, height: float = HEIG
     MissingDependencyError
         When matplotlib is not installed.
     """
-    with default_style(_STYLE), warnings.catch_warnings():
+    with _DRAWS, default_style(_STYLE), warnings.catch_warnings():
         # the browser finds a font for letters that DejaVu Sans lacks
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         axes = axes_in_memory(figsize=(WIDTH, height), layout="constrained")
