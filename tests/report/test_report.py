@@ -342,6 +342,15 @@ def test_names_written_from_right_to_left_leave_numbers_in_their_place(data):
     assert re.search("\u2068نسبة\u2069 [+-]", section(report, "worst"))
 
 
+@pytest.mark.filterwarnings("ignore:The fit found nothing to learn")
+def test_equal_scores_are_named(data):
+    zero = dataclasses.replace(data, X=np.zeros_like(data.X))
+    model = fitted(ranksvm.RankSVM(C=0.1), zero)
+    found = section(make_report(model, zero, n_worst=1), "worst")
+    assert "although their scores are equal" in found
+    assert "by 0" not in found
+
+
 def test_a_caption_counts_one_feature_in_the_singular(data):
     one = dataclasses.replace(data, X=data.X[:, :1])
     linear = make_report(fitted(ranksvm.RankSVM(C=0.1), one), one, train=one)

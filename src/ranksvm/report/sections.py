@@ -290,8 +290,12 @@ def _why(subject: Subject, rows: np.ndarray, ranks: dict[int, int]) -> str:
     worse = above[0]
     words = (
         f"{document(worse)} (label {labels[worse]:g}, rank {ranks[worse]}) is above {document(best)} "
-        f"(label {labels[best]:g}, rank {ranks[best]}) by {subject.scores[worse] - subject.scores[best]:.4g}"
+        f"(label {labels[best]:g}, rank {ranks[best]})"
     )
+    difference = float(subject.scores[worse] - subject.scores[best])
+    if difference == 0.0:
+        return f"{words}, although their scores are equal."
+    words += f" by {difference:.4g}"
     if subject.explanation is None:
         return f"{words}."
     found = subject.explanation.pair(worse, best).to_dict(_NAMED_OF_PAIR)
