@@ -332,9 +332,9 @@ def test_a_full_disk_and_a_lock_are_told(tmp_path):
     store = open_store(str(tmp_path / "events.db"))
     store._database._patience = 0.0
     store._database.close()
-    connection = store._database._connection()
-    ((pages,),) = connection.execute("PRAGMA page_count").fetchall()
-    connection.execute(f"PRAGMA max_page_count = {pages}")
+    with store._database._connections.one() as connection:
+        ((pages,),) = connection.execute("PRAGMA page_count").fetchall()
+        connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreError, match="disk of the store is full"):
         store.append([event(number, 100) for number in range(20)])
     connection.execute("PRAGMA max_page_count = 1000000")
@@ -355,9 +355,9 @@ def test_a_full_disk_and_a_lock_are_told(tmp_path):
 
 def test_a_commit_is_synchronised(tmp_path):
     store = open_store(str(tmp_path / "events.db"))
-    connection = store._database._connection()
-    assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
-    assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
+    with store._database._connections.one() as connection:
+        assert connection.execute("PRAGMA synchronous").fetchall() == [(2,)]
+        assert connection.execute("PRAGMA journal_mode").fetchall() == [("wal",)]
 
 
 def log_size(tmp_path):
@@ -392,7 +392,8 @@ def test_a_log_that_another_connection_reads_is_emptied_later(tmp_path, monkeypa
     store.append([event(2)])
     store.save_checkpoint(0, b"state", at=1.0, after=0)
     assert log_size(tmp_path) > 0
-    ((patience,),) = store._database._connection().execute("PRAGMA busy_timeout").fetchall()
+    with store._database._connections.one() as connection:
+        ((patience,),) = connection.execute("PRAGMA busy_timeout").fetchall()
     assert patience == 5000
     other.execute("COMMIT")
     other.close()
@@ -411,6 +412,26 @@ def test_a_server_that_restarts_is_found_again(postgres):
     receipts = store.append([event(2), feedback("e000001")])
     assert [receipt.seq for receipt in receipts] == [0, 1]
     store.close()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not list the files of a process")
+def test_threads_that_ended_leave_no_connection(store):
+    both, n_open = threading.Barrier(2), []
+    for _ in range(5):
+        threads = [threading.Thread(target=hold_a_reader, args=(store, both)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        n_open.append(len(os.listdir("/proc/self/fd")))
+    assert len(set(n_open)) == 1
+
+
+def hold_a_reader(store, both):
+    """Read the store while another thread reads it, too."""
+    with store._database.reading() as cursor:
+        both.wait()
+        cursor.run("SELECT number FROM meta")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a file in use cannot be removed on Windows")

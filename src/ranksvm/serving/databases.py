@@ -1,16 +1,15 @@
 """Databases of a store: a SQLite file, or PostgreSQL for services on several machines.
 
-Each has one connection per thread. SQLite is in WAL mode, so that readers never wait; a transaction is safely on disk
-when it ends. A connection to PostgreSQL is reopened after it was lost.
+Each has as many connections as threads have used at the same time. SQLite is in WAL mode, so that readers never wait; a
+transaction is safely on disk when it ends. A connection to PostgreSQL is reopened after it was lost.
 """
 
 import os
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from ranksvm.exceptions import MissingDependencyError, StoreError
 
@@ -29,6 +28,46 @@ _RSVM = 0x7273766D
 _LARGE_LOG = 16 << 20
 
 
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=_Closable)
+
+
+class _Connections(Generic[C]):
+    """Connections that threads take in turns: the service starts and ends threads all the time."""
+
+    def __init__(self, connect: Callable[[], C], is_usable: Callable[[C], bool] = lambda _: True):
+        self._connect, self._is_usable = connect, is_usable
+        self._idle: list[C] = []
+
+    @contextmanager
+    def one(self) -> Iterator[C]:
+        """A connection that no other thread uses until the block ends."""
+        idle = self._idle
+        connection = self._taken(idle)
+        try:
+            yield connection
+        finally:
+            if idle is self._idle:
+                idle.append(connection)
+            else:  # the others were closed in the meantime
+                connection.close()
+
+    def remove(self) -> list[C]:
+        """Remove and return all idle connections."""
+        idle, self._idle = self._idle, []
+        return idle
+
+    def _taken(self, idle: list[C]) -> C:
+        with suppress(IndexError):  # there is none left
+            while not self._is_usable(connection := idle.pop()):
+                pass
+            return connection
+        return self._connect()
+
+
 class _SQLiteCursor:
     def __init__(self, connection: sqlite3.Connection):
         self._connection = connection
@@ -38,7 +77,7 @@ class _SQLiteCursor:
 
 
 class SQLiteDatabase:
-    """A SQLite file, with one connection per thread.
+    """A SQLite file.
 
     Parameters
     ----------
@@ -54,14 +93,12 @@ class SQLiteDatabase:
 
     def __init__(self, path: str, *, create: bool = True, patience: float = 5.0):
         self.path, self._patience = path, patience
-        self._own = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._connections = _Connections(self._connect)
         if path in ("", ":memory:"):  # SQLite would make a private database for each connection
             raise StoreError(f"the store is {path!r}: give the path of a file, or postgresql://USER@HOST/DATABASE.")
         if not create and not os.path.exists(path):
             raise StoreError(f"{path}: there is no such file.")
-        with self._errors():
-            connection = self._connection()
+        with self._errors(), self._connections.one() as connection:
             ((application,),) = connection.execute("PRAGMA application_id").fetchall()
             ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
             if application != _RSVM:
@@ -109,8 +146,8 @@ class SQLiteDatabase:
             return
         if not large:
             return
-        with suppress(sqlite3.Error):  # the log stays unchanged until the next time
-            connection = self._connection()
+        # after an error the log stays unchanged until the next time
+        with suppress(sqlite3.Error), self._connections.one() as connection:
             # most of it is copied while others write
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
             # with a timeout this would wait for readers while no writer can begin
@@ -122,33 +159,27 @@ class SQLiteDatabase:
 
     def vacuum(self) -> None:
         """Return the space of removed rows to the file system."""
-        with self._errors():
-            self._connection().execute("VACUUM")
+        with self._errors(), self._connections.one() as connection:
+            connection.execute("VACUUM")
             # until now the smaller copy is only in the write-ahead log
-            ((busy, _, _),) = self._connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            ((busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
             raise StoreError(f"another process is reading {self.path}, which stays as large: try again later.")
 
     def close(self) -> None:
         """Close all connections."""
-        while self._all:
+        for connection in self._connections.remove():
             with suppress(sqlite3.Error):
-                self._all.pop().close()
-        self._own = threading.local()
+                connection.close()
 
-    def _connection(self) -> sqlite3.Connection:
-        if not hasattr(self._own, "connection"):
-            connection = sqlite3.connect(
-                self.path, timeout=self._patience, isolation_level=None, check_same_thread=False
-            )
-            # FULL: the write-ahead log is synchronized at every commit
-            connection.execute("PRAGMA synchronous = FULL")
-            # the log is copied to the file less often, and more at a time, than with the default of 1,000 pages
-            connection.execute("PRAGMA wal_autocheckpoint = 8000")
-            connection.execute("PRAGMA journal_size_limit = 67108864")
-            self._own.connection = connection
-            self._all.append(connection)
-        return self._own.connection
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=self._patience, isolation_level=None, check_same_thread=False)
+        # FULL: the write-ahead log is synchronized at every commit
+        connection.execute("PRAGMA synchronous = FULL")
+        # the log is copied to the file less often, and more at a time, than with the default of 1,000 pages
+        connection.execute("PRAGMA wal_autocheckpoint = 8000")
+        connection.execute("PRAGMA journal_size_limit = 67108864")
+        return connection
 
     def _check_file(self) -> None:
         """Refuse to use a file that is no longer at its path: its content would be lost when the process ends."""
@@ -164,18 +195,18 @@ class SQLiteDatabase:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[_SQLiteCursor]:
         with self._errors():
-            connection = self._connection()
-            self._check_file()
-            connection.execute(begin)
-            try:
-                yield _SQLiteCursor(connection)
-                self._check_file()
-                connection.execute("COMMIT")
-            except BaseException:
-                # SQLite itself rolls back after some errors
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+            self._check_file()  # first: a new connection must be to this file
+            with self._connections.one() as connection:
+                connection.execute(begin)
+                try:
+                    yield _SQLiteCursor(connection)
+                    self._check_file()
+                    connection.execute("COMMIT")
+                except BaseException:
+                    # SQLite itself rolls back after some errors
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -235,8 +266,7 @@ class PostgresDatabase:
             ) from None
         self._errors_of = psycopg.Error
         self._url = url
-        self._own = threading.local()
-        self._all: list[psycopg.Connection] = []
+        self._connections = _Connections(self._connect, self._is_usable)
 
     @contextmanager
     def reading(self) -> Iterator[_PostgresCursor]:
@@ -276,41 +306,35 @@ class PostgresDatabase:
 
     def vacuum(self) -> None:
         """Return the space of removed rows; each table is locked while it is copied, and its queries wait."""
-        with self._errors():
+        with self._errors(), self._connections.one() as connection:
             # without FULL the tables would keep the space
-            self._connection().execute("VACUUM (FULL) events, entries, checkpoints")
+            connection.execute("VACUUM (FULL) events, entries, checkpoints")
 
     def close(self) -> None:
         """Close all connections."""
-        while self._all:
+        for connection in self._connections.remove():
             with suppress(self._errors_of):
-                self._all.pop().close()
-        self._own = threading.local()
+                connection.close()
 
-    def _connection(self) -> "psycopg.Connection":
-        """The connection of this thread; it is replaced if the server does not answer through it any more."""
+    def _connect(self) -> "psycopg.Connection":
         import psycopg
 
-        connection = getattr(self._own, "connection", None)
-        if connection is not None:
-            with suppress(psycopg.OperationalError):
-                connection.execute("SELECT 1")
-            if not connection.closed:
-                return connection
-            self._all.remove(connection)
-            del self._own.connection
         # without autocommit a transaction would begin outside the blocks that end it
-        connection = psycopg.connect(self._url, connect_timeout=5, autocommit=True)
-        self._own.connection = connection
-        self._all.append(connection)
-        return connection
+        return psycopg.connect(self._url, connect_timeout=5, autocommit=True)
+
+    @staticmethod
+    def _is_usable(connection: "psycopg.Connection") -> bool:
+        """Whether the server still answers through a connection."""
+        import psycopg
+
+        with suppress(psycopg.OperationalError):
+            connection.execute("SELECT 1")
+        return not connection.closed
 
     @contextmanager
     def _transaction(self) -> "Iterator[psycopg.Connection]":
-        with self._errors():
-            connection = self._connection()
-            with connection.transaction():
-                yield connection
+        with self._errors(), self._connections.one() as connection, connection.transaction():
+            yield connection
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
