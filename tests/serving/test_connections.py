@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -293,6 +295,23 @@ def test_half_sent_heads_do_not_lock_others_out_of_a_small_process(tmp_path):
         process.terminate()
         process.wait()
     assert "the client has more than 96 connections" in log.read_text()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="the system does not list the files of a process")
+def test_clients_that_left_before_they_were_accepted_keep_no_file_open(start, opened, caplog):
+    port = start().port
+    assert answers(opened(port))
+    n_open = len(os.listdir("/proc/self/fd"))
+    for _ in range(200):
+        with socket.create_connection(("127.0.0.1", port), 10) as client:
+            # closing sends a reset, as health checks of load balancers do
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    until = time.monotonic() + 10
+    while len(os.listdir("/proc/self/fd")) > n_open and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(os.listdir("/proc/self/fd")) <= n_open
+    assert not caplog.messages
+    assert answers(opened(port))
 
 
 # -- proxies -----------------------------------------------------------------------------------------------------------

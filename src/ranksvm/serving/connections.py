@@ -56,6 +56,8 @@ class Connections:
 
     def closed(self, connection: "Connection", address: str) -> None:
         """Stop counting a connection."""
+        if connection not in self._open:  # its client had left before it was counted
+            return
         self._open.discard(connection)
         client = client_of(address)
         self._of_client[client] -= 1
@@ -117,8 +119,10 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        assert self.client is not None  # the service listens at an address
-        self._address = self.client[0]
+        self._address = "" if self.client is None else self.client[0]
+        if self.client is None:  # the client has left already
+            transport.abort()
+            return
         problem = self._all.opened(self, self._address)
         self._expect("the head of a request", self._limits.head_seconds)
         if problem is not None:
