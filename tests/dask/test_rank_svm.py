@@ -215,6 +215,19 @@ def test_a_dask_dataframe_with_a_column_of_ids(data):
         DaskRankSVM(C=C).fit(features, parts["x3"])
 
 
+def test_a_dask_dataframe_of_parquet_files(data, tmp_path):
+    frame = pd.DataFrame(data.X, columns=[f"x{number}" for number in range(6)]).assign(qid=data.qid, label=data.y)
+    for number, rows in enumerate(np.array_split(np.arange(len(frame)), 9)):
+        frame.iloc[rows].to_parquet(tmp_path / f"{number}.parquet")
+    parts = dd.read_parquet(tmp_path)  # dask would read the few columns of y in fewer parts
+    features = parts.drop(columns="label")
+    fit = DaskRankSVM(C=C, tol=TOL).fit(features, parts["label"])
+    expected = RankSVM(C=C, tol=TOL).fit(data.X, data.y, qid=data.qid)
+    check_same(fit, expected)
+    assert float(fit.score(features, parts["label"])) == pytest.approx(expected.score(data.X, data.y, qid=data.qid))
+    np.testing.assert_allclose(fit.predict(features).compute(), expected.predict(data.X), atol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["txt", "rsd", "parquet", "csv"])
 def test_files_that_workers_read(data, tmp_path, kind):
     paths = [str(tmp_path / f"part{number}.{kind}") for number in range(3)]

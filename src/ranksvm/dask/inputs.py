@@ -244,7 +244,9 @@ def blocks_of(values: object, name: str) -> list[Delayed]:
             raise DataError(f"{name} has {values.ndim} dimensions.")
         return list(values.to_delayed())
     if hasattr(values, "to_delayed"):
-        return list(values.to_delayed())
+        # when it is tuned, dask joins Parquet files of which few columns are read: fewer parts for y than for X
+        with dask.config.set({"optimization.tune.active": False}):
+            return list(values.to_delayed())
     raise DataError(f"{name} is a {type(values).__name__}, which has no parts: give a dask array or DataFrame.")
 
 
