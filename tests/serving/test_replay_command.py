@@ -8,8 +8,10 @@ import pytest
 import ranksvm
 from command_runner import command_runner
 from ranksvm.cli import main
+from ranksvm.exceptions import StoreError
 from ranksvm.serving.learner import Learner, Schedule, begin
 from ranksvm.serving.learning import CHAMPION, Settings
+from ranksvm.serving.replay import replay
 from ranksvm.serving.store import open_store
 
 from .conftest import event, feedback
@@ -57,6 +59,16 @@ def test_a_log_is_checked(path):
         cursor.run("UPDATE entries SET at = 5, content = X'80' WHERE seq = 3")
     store.close()
     assert "altered: entry 3" in run(path, code=1).stderr
+
+
+@pytest.mark.parametrize("removed_after", [4, 12])
+def test_events_that_are_removed_during_a_replay_do_not_count_as_altered(path, monkeypatch, removed_after):
+    monkeypatch.setattr("ranksvm.serving.replay._PART", 4)
+    store = open_store(str(path))
+    with pytest.raises(StoreError, match="removed old events during the replay"):
+        replay(store, tell=lambda position, _: position == removed_after and store.remove_before(1e9))
+    assert replay(store).first == 13
+    store.close()
 
 
 def test_what_is_no_store_is_refused(tmp_path):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ranksvm.exceptions import OptionError, StoreError
 from ranksvm.serving.learning import Learning
-from ranksvm.serving.records import next_digest
+from ranksvm.serving.records import Checkpoint, next_digest
 from ranksvm.serving.store import Store
 
 __all__ = ["Replay", "replay"]
@@ -59,7 +59,8 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     OptionError
         When the log does not reach that far, or begins later.
     StoreError
-        When the log was altered: a digest is wrong, or a checkpoint has other bytes.
+        When the log was altered: a digest is wrong, or a checkpoint has other bytes. When the service removed old
+        events during the replay.
     """
     start = time.perf_counter()
     (last, head), base = store.head, store.first_checkpoint()
@@ -68,6 +69,21 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
     until = last if until is None else until
     if not base.position <= until <= last:
         raise OptionError(f"the last entry of a replay must be between {base.position} and {last}, got {until}.")
+    try:
+        learning, digest, compared = _learned_again(store, base, until, tell)
+        if until == last and digest != head:
+            raise StoreError("the log was altered: its last digest differs from the one that the store keeps for it.")
+    except StoreError:
+        _check_beginning(store, base)
+        raise
+    _check_beginning(store, base)  # a refit may have lacked the removed entries
+    return Replay(learning, base.position + 1, compared, time.perf_counter() - start)
+
+
+def _learned_again(
+    store: Store, base: Checkpoint, until: int, tell: Callable[[int, int], object] | None
+) -> tuple[Learning, bytes, list[int]]:
+    """The state after an entry, the digest of the log up to there, and the versions that had the same bytes."""
     positions = {found.position: found.version for found in store.checkpoints()[::-1]}
     skipped_entries = store.skipped_entries()
     learning, digest, compared = Learning.from_bytes(base.state), base.digest, []
@@ -85,9 +101,14 @@ def replay(store: Store, *, until: int | None = None, tell: Callable[[int, int],
             tell(learning.position, until)
     if learning.position != until:
         raise StoreError(f"the log was altered: entry {learning.position + 1} is missing.")
-    if until == last and digest != head:
-        raise StoreError("the log was altered: its last digest differs from the one that the store keeps for it.")
-    return Replay(learning, base.position + 1, compared, time.perf_counter() - start)
+    return learning, digest, compared
+
+
+def _check_beginning(store: Store, base: Checkpoint) -> None:
+    """Refuse to judge a log whose first entries the service has removed in the meantime."""
+    now = store.first_checkpoint()
+    if now is None or now.version != base.version:
+        raise StoreError("the service removed old events during the replay (--retain): replay the log again.")
 
 
 def _compare(store: Store, version: int, learning: Learning) -> None:
