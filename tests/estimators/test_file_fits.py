@@ -154,8 +154,8 @@ def test_a_sample_that_memory_does_not_hold_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(file_training_set, "used_memory", lambda: 41_000)
     with pytest.raises(OptionError, match=r"the sample of the file has .* 5.7 KB are left for it: raise memory_limit"):
         RankSVM(memory_limit="60KB").fit(data)
-    monkeypatch.setattr(memory, "free_memory", lambda: 120_000)
-    with pytest.raises(OptionError, match=r"the sample of the file has .* are left for it: give a memory_limit"):
+    monkeypatch.setattr(memory, "free_memory", lambda: 38_000)
+    with pytest.raises(OptionError, match=r"the sample of the file has .* 5.7 KB are left for it: give a memory_limit"):
         RankSVM().fit(data)
 
 
@@ -320,6 +320,19 @@ def test_too_little_memory(tmp_path, monkeypatch):
     for limit in ("nonsense", 0, -1):
         with pytest.raises(OptionError, match="memory_limit must be"):
             RankSVM(memory_limit=limit).fit(data)
+
+
+def test_what_the_process_takes_is_not_free(tmp_path, monkeypatch, readings):
+    data = made(tmp_path)
+    monkeypatch.setattr(file_training_set, "used_memory", lambda: 1 << 40)
+    monkeypatch.setattr(file_training_set, "MIN_MEMORY", 20_000)
+    monkeypatch.setattr(file_training_set, "PLANNED_WITHOUT_LIMIT", 60_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 50_000)
+    RankSVM(C=0.05).fit(data)
+    assert sum(readings()) > 0
+    monkeypatch.setattr(memory, "free_memory", lambda: 30_000)
+    with pytest.raises(OptionError, match="half of the free memory is 15 KB, too little to read the file in parts"):
+        RankSVM(C=0.05).fit(data)
 
 
 def test_bad_values_are_named_by_their_row_in_the_file(tmp_path):

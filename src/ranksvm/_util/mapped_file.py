@@ -39,7 +39,11 @@ class MappedFile(mmap.mmap):
         MappedFile
             The map.
         """
-        found = cls(file.fileno(), size, access=mmap.ACCESS_READ)
+        try:
+            found = cls(file.fileno(), size, access=mmap.ACCESS_READ)
+        except OSError as error:  # such as a limit of the address space, by `ulimit -v`
+            error.filename = file.name
+            raise
         state = os.fstat(file.fileno())
         found.path, found._inode = os.path.abspath(file.name), (state.st_dev, state.st_ino)
         return found

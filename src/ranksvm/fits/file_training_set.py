@@ -191,6 +191,14 @@ def memory_for(limit: MemoryLimit) -> int:
     OptionError
         When there is too little memory to start.
     """
+    if limit is None:  # the free memory does not include what the process takes
+        left = memory_bytes(limit)
+        if left < MIN_MEMORY:
+            raise OptionError(
+                f"memory_limit=None: half of the free memory is {in_words(left)}, too little to read the file in "
+                "parts: give a memory_limit, or end other programs."
+            )
+        return left
     allowed, used = memory_bytes(limit), used_memory()
     if allowed - used < MIN_MEMORY:
         raise OptionError(
