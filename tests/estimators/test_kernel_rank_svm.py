@@ -175,6 +175,16 @@ def test_weights_pairs_and_groups_are_those_of_the_linear_model(data):
         assert kernel.n_pairs_ == linear.n_pairs_
 
 
+@pytest.mark.parametrize("options", [{}, {"approximation": "nystroem"}])
+def test_pairs_of_a_query_of_weight_0_are_pairs_as_in_the_linear_model(options, data):
+    X, y, qid = data
+    given = {"qid": qid, "query_weight": 1.0 * (qid != 1)}
+    ranker = KernelRankSVM(C, kernel="linear", tol=1e-8, random_state=0, **options).fit(X, y, **given)
+    assert ranker.n_pairs_ == RankSVM(C).fit(X, y, **given).n_pairs_
+    dual = ranker.dual_coef(X, y, **given)
+    np.testing.assert_allclose(X.T @ dual.per_document(), ranker.support_vectors_.T @ ranker.dual_coef_, atol=1e-4)
+
+
 def test_the_memory_limit_and_threads_change_nothing_but_round_off(data):
     X, y, qid = data
     X = np.repeat(X, 20, axis=0) + 0.1 * np.random.default_rng(2).normal(size=(20 * len(X), 5))

@@ -438,7 +438,7 @@ class ComparablePairs:
         rows : ndarray of int64, shape (pairs.n_rows,)
             The row of each position.
         """
-        pairs = self.of_queries(np.flatnonzero(self.weight_per_query > 0.0))
+        pairs = self.of_queries(np.flatnonzero(self.pairs_per_query > 0.0))
         return pairs.renumbered(), np.arange(pairs.n_rows) if pairs.rows is None else pairs.rows
 
     def of_queries(self, queries: np.ndarray) -> "ComparablePairs":
