@@ -1,6 +1,8 @@
 """What changes nothing about a kernel model: the order of rows, names of queries, rows without pairs, repetition."""
 
 import numpy as np
+import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings, strategies as st
 
 from ranksvm import KernelRankSVM
@@ -78,3 +80,14 @@ def test_a_weighted_row_is_a_repeated_one(seed, kernel, loss):
 def test_labels_count_by_their_order_only(seed, kernel, loss):
     _, X, y, qid = make(seed)
     check_same(fitted(kernel, loss, X, y, qid), fitted(kernel, loss, X, np.exp(3.0 * y) - 7.0, qid), X)
+
+
+@pytest.mark.parametrize(("kernel", "stored"), [("laplacian", np.asarray), ("rbf", sp.csr_matrix)])
+@pytest.mark.parametrize("n_different", [5, 7, 11])
+def test_equal_documents_have_equal_scores(kernel, stored, n_different):
+    """Metrics treat ties in their own way: round-off that depends on the place of a row would break these ties."""
+    rng = np.random.default_rng(n_different)
+    document = rng.integers(0, n_different, 43)
+    X, y = stored(rng.normal(size=(n_different, 4))[document]), rng.integers(0, 3, 43)
+    scores = KernelRankSVM(kernel=kernel).fit(X, y, qid=np.zeros(43)).predict(X)
+    assert len(np.unique(scores)) == len(np.unique(document))
