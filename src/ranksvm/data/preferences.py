@@ -40,7 +40,8 @@ class Preferences:
         together, and intervals treat prompts, not pairs, as independent. None: every pair has a prompt of its own;
         pass the prompts if some have several pairs, because otherwise a model is tested on prompts that it has seen.
     weight : array-like of shape (n_pairs,), optional
-        Weight of each pair, finite and not negative; 1 by default.
+        Weight of each pair, finite and not negative; 1 by default. With ``pair_weighting="per_query"`` only its share
+        of the weights of its prompt matters: without prompts, all positive weights have the same effect.
 
     Attributes
     ----------
