@@ -274,7 +274,7 @@ class KernelProblem(RankSVMProblem):
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
         """The functions of landmarks, on the device of Q if that device can evaluate the loss."""
         if self._device is None or reason_against_gpu("auto", self.loss) is not None:
-            return Landmarks(self.matrix, chosen)
+            return Landmarks(self.matrix, chosen, self.dtype, self.n_threads)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
 
         return DeviceLandmarks(self.matrix, chosen, self._device)

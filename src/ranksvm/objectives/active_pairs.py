@@ -35,9 +35,9 @@ TASKS_PER_THREAD = 4
 # 3.2 and 88 ms of one thread with 256, 2.5 and 86 ms with 128, 2.4 and 85 ms with 96.)
 BLOCK = 128
 # Costs are measured in bytes: those that a product with Q reads from memory in the same time. If there are n documents
-# in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs
-# ``CHOLESKY_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s``, and an inverse by LU ``LU_COST n^3 + SQUARE_COST n^2``.
-CHOLESKY_COST, LU_COST, SQUARE_COST, BLOCK_COST = 1 / 30, 1 / 11, 36.0, 2.0
+# in active pairs, and the squares of their numbers in each query add up to s, an inverse by Cholesky costs ``CUBE_COST
+# n^3 + SQUARE_COST n^2 + BLOCK_COST n s``, and an inverse by LU ``2 CUBE_COST n^3 + SQUARE_COST n^2``.
+CUBE_COST, SQUARE_COST, BLOCK_COST = 1 / 22, 36.0, 2.0
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
 SINGLE_RANGE = 1e4
@@ -71,13 +71,13 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
     """
     sizes = active_sizes(np.flatnonzero(degrees > 0.0), pointers)
     n_active, squares = float(sizes.sum()), _squares(sizes)
-    square = SQUARE_COST * n_active**2
+    cube, square = CUBE_COST * n_active**3, SQUARE_COST * n_active**2
     if _have_long_lists(sizes):
         needed = 24.0 * n_active**2
-        cost = LU_COST * n_active**3 + square
+        cost = 2.0 * cube + square
     else:
         needed = 8.0 * (2.0 * n_active**2 + 3.0 * squares)
-        cost = CHOLESKY_COST * n_active**3 + square + BLOCK_COST * n_active * squares
+        cost = cube + square + BLOCK_COST * n_active * squares
     return cost if needed <= memory else float("inf")
 
 
@@ -105,7 +105,7 @@ def _squares(sizes: np.ndarray) -> float:
 
 def _have_long_lists(sizes: np.ndarray) -> bool:
     """Whether long queries make ``U`` cost more than it saves, so that ``I + C H Q`` is factorized itself, by LU."""
-    return BLOCK_COST * _squares(sizes) > (LU_COST - CHOLESKY_COST) * float(sizes.sum()) ** 2
+    return BLOCK_COST * _squares(sizes) > CUBE_COST * float(sizes.sum()) ** 2
 
 
 class ActivePairs:

@@ -35,11 +35,12 @@ class DeviceLandmarks(Landmarks):
 
     def __init__(self, matrix: KernelMatrix, positions: np.ndarray, device: Device):
         super().__init__(matrix, positions)
-        n_rows, n_functions = self.values.shape
+        values = self.design.X
+        n_rows, n_functions = values.shape
         self._device = device
         run = Launcher(device, Variant(False, False, "double"))
-        self._there = run.copy_in(self.values)
-        self._largest = np.abs(self.values).max(axis=0, initial=0.0)
+        self._there = run.copy_in(values)
+        self._largest = np.abs(values).max(axis=0, initial=0.0)
         self._rows = DenseRows(run, self._there, np.arange(n_rows), self._largest)
         self._long, self._short = (device.empty((max(1, size),), np.float64) for size in (n_rows, n_functions))
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ranksvm._util.threads import even_ranges, parallel_map
 from ranksvm.data.design_matrix import DenseDesign
 from ranksvm.kernels import KernelMatrix, whitening
 from ranksvm.losses import PairwiseLoss
@@ -44,22 +45,28 @@ class Landmarks:
         The kernel matrix Q.
     positions : ndarray of int64, shape (n_landmarks,)
         The landmarks.
+    dtype : {"float32", "float64"}
+        Type of Phi: it need not be more accurate than Q.
+    n_threads : int
+        Number of threads.
 
     Attributes
     ----------
     design : DenseDesign
-        Phi, float64, shape (n_rows, n_functions).
+        Phi, shape (n_rows, n_functions).
     beyond : ndarray of float64, shape (n_rows,)
         Squared distance of each document's kernel function from their span: the diagonal of ``Q - Phi Phi'``.
     """
 
-    def __init__(self, matrix: KernelMatrix, positions: np.ndarray):
+    def __init__(self, matrix: KernelMatrix, positions: np.ndarray, dtype: str = "float64", n_threads: int = 1):
         columns = matrix.columns(positions)
         self.positions = positions
         self.weights = whitening(columns[positions], NOISE)
-        self.values = columns @ self.weights
-        self.design = DenseDesign(self.values)
-        self.beyond = np.maximum(matrix.diagonal() - np.einsum("ij,ij->i", self.values, self.values), 0.0)
+        values = columns @ self.weights
+        self.design = DenseDesign(values.astype(dtype, copy=False))
+        self.beyond = np.maximum(matrix.diagonal() - np.einsum("ij,ij->i", values, values), 0.0)
+        self._products = self.design.products()
+        self._parts, self._n_threads = even_ranges(0, len(values), n_threads), n_threads
 
     def vector(self, w: np.ndarray) -> np.ndarray:
         """Coefficients and values of the function with these coordinates.
@@ -115,12 +122,23 @@ class Landmarks:
 
     def _multiply(self, w: np.ndarray) -> np.ndarray:
         """``Phi w``."""
-        out: np.ndarray = self.values @ w
+        out = np.empty(len(self.beyond))
+
+        def multiply(part: tuple[int, int]) -> None:
+            self._products.scores(*part, w, out[slice(*part)])
+
+        parallel_map(multiply, self._parts, self._n_threads)
         return out
 
     def _project(self, r: np.ndarray) -> np.ndarray:
         """``Phi' r``."""
-        out: np.ndarray = self.values.T @ r
+
+        def project(part: tuple[int, int]) -> np.ndarray:
+            out = np.zeros(self.design.n_features)
+            self._products.accumulate(*part, r[slice(*part)], out)
+            return out
+
+        out: np.ndarray = np.sum(parallel_map(project, self._parts, self._n_threads), axis=0)
         return out
 
     def preconditioner(self, hessian: np.ndarray, degrees: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
