@@ -577,26 +577,37 @@ RANKSVM_INLINE int64_t cuts_of(const Real *values, int64_t n, int64_t max_bins, 
         return std::max<int64_t>(static_cast<int64_t>(n_distinct) - 1, 0);
     }
     if (counts.size() < n_distinct) counts.resize(n_distinct);
-    double cap = 0.0, share = 0.0;
+    int64_t largest = 0;
     for (std::size_t k = 0; k < n_distinct; ++k) {
-        counts[k] = static_cast<double>(starts[k + 1] - starts[k]);
-        cap = std::max(cap, counts[k]);
+        const int64_t count = starts[k + 1] - starts[k];
+        counts[k] = static_cast<double>(count);
+        largest = std::max(largest, count);
     }
+    double cap = static_cast<double>(largest), share = 0.0;
     // capping the counts at the share lowers their sum, and so the share
     for (int64_t round = 0; round < max_bins; ++round) {
         share = sum_of_capped(counts.data(), static_cast<int64_t>(n_distinct), cap) / static_cast<double>(max_bins);
         if (cap <= share * (1.0 + 1e-12)) break;
         cap = share;
     }
+    constexpr std::size_t kTogether = 32;
     int64_t n_cuts = 0, bin = 0;
     double sum = 0.0;
-    for (std::size_t k = 0; k < n_distinct; ++k) {
-        const double count = std::min(counts[k], cap);
-        sum += count;
-        if (sum - count / 2.0 < share * static_cast<double>(bin + 1) * (1.0 - 1e-9)) continue;  // the same bin
-        const int64_t own = std::min(static_cast<int64_t>((sum - count / 2.0) / share), max_bins - 1);
-        if (own > bin && k > 0) cuts[n_cuts++] = starts[k];
-        bin = std::max(bin, own);
+    for (std::size_t first = 0; first < n_distinct; first += kTogether) {
+        const std::size_t last = std::min(first + kTogether, n_distinct);
+        const double together = sum_of_capped(counts.data() + first, static_cast<int64_t>(last - first), cap);
+        if (sum + together < share * static_cast<double>(bin + 1) * (1.0 - 1e-9)) {  // all in the same bin
+            sum += together;
+            continue;
+        }
+        for (std::size_t k = first; k < last; ++k) {
+            const double count = std::min(counts[k], cap);
+            sum += count;
+            if (sum - count / 2.0 < share * static_cast<double>(bin + 1) * (1.0 - 1e-9)) continue;  // the same bin
+            const int64_t own = std::min(static_cast<int64_t>((sum - count / 2.0) / share), max_bins - 1);
+            if (own > bin && k > 0) cuts[n_cuts++] = starts[k];
+            bin = std::max(bin, own);
+        }
     }
     return n_cuts;
 }
