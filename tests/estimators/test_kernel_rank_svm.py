@@ -1,5 +1,7 @@
 """KernelRankSVM against explicit pairs and explicit kernel matrices, and against RankSVM where they are the same."""
 
+import weakref
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from oracle import ExplicitPairs
 from ranksvm import KernelRankSVM, KernelRankSVMCV, RankSVM, make_ranking
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.fits.kernel import KernelProblem
-from ranksvm.kernels import kernel_named
+from ranksvm.kernels import kernel_matrix, kernel_named
 
 C = 0.3
 GAMMA = 0.2
@@ -482,6 +484,22 @@ def test_a_path_goes_on_in_float64_where_it_must():
     assert ranker.C_ == 1e6
     assert ranker.kernel_dtype_ == "float64"
     assert ranker.objective_ == pytest.approx(alone.objective_, rel=2e-4)
+
+
+def test_the_kernel_matrix_in_float32_is_freed_before_the_one_in_float64_is_computed(monkeypatch):
+    begun, dtypes = [], []
+
+    def watched(*args, **options):
+        assert not any(matrix() for matrix in begun)
+        matrix = kernel_matrix(*args, **options)
+        begun.append(weakref.ref(matrix))
+        dtypes.append(options["dtype"])
+        return matrix
+
+    monkeypatch.setattr("ranksvm.fits.kernel.kernel_matrix", watched)
+    data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
+    KernelRankSVM(gamma=0.01, tol=1e-9).fit(data.X, data.y, qid=data.qid)
+    assert dtypes == ["float32", "float64"]
 
 
 def test_documents_far_from_each_other_have_an_accurate_laplacian_kernel():

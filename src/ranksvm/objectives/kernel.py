@@ -84,7 +84,9 @@ class KernelPoint:
     @cached_property
     def slope_values(self) -> np.ndarray:
         """Qg."""
-        return self._product(self.slopes)
+        values = self._product(self.slopes)
+        del self._product  # as long as there is a solution, this would keep Q in memory
+        return values
 
     @property
     def gradient(self) -> np.ndarray:
@@ -105,8 +107,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     ``b_1's_2`` and needs no product with Q. Both rows are updated in every step by recurrence. The gradient is ``g = b
     + C dloss/ds``. The Hessian is ``I + C H Q``, where H is the Hessian of the loss with respect to the scores; it is
     self-adjoint in this inner product. A gradient costs one product with Q, and so does a product with the Hessian.
-    If the variables are only the coefficients, both cost two products (`CoefficientObjective`). The duality
-    gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the kernel's space.
+    If the variables are only the coefficients, each value costs a product, too, and a product with the Hessian costs
+    two (`CoefficientObjective`). The duality gap is ``1/2 g'Qg``, the gap of `LinearObjective` in the norm of the
+    kernel's space.
 
     Kuo, Lee & Lin, "Large-scale kernel rankSVM", SDM 2014, section 3, define this problem.
 
@@ -484,8 +487,8 @@ class _CoefficientPoint(KernelPoint):
 class CoefficientObjective(KernelObjective):
     """`KernelObjective` as a function of only the coefficients b, in their Euclidean inner product, as published.
 
-    Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: an evaluation costs two products with Q, and so does a product with
-    the Hessian (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.
+    Gradient ``Qg`` and Hessian ``Q (I + C H Q)``: value and gradient cost a product with Q each, a product with the
+    Hessian costs two (Kuo, Lee & Lin 2014, section 3). The minimum and the certificate ``1/2 g'Qg`` are the same.
     """
 
     _Point = _CoefficientPoint
