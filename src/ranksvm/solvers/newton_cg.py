@@ -63,9 +63,9 @@ def newton_cg(
 
     If the objective can invert its Hessian, and the products of a step cost about as much as the inverse, every later
     step computes the inverse. If round-off makes it too inaccurate, it preconditions conjugate gradients, for which one
-    or two products then suffice. Whenever smoothing is
-    reduced, an inverse also predicts the next solution. If this begins within the first steps, and the objective has a
-    relaxed form, steps continue from the solution of the relaxed problem.
+    or two products then suffice. Whenever smoothing is reduced, an inverse also predicts the next solution. If this
+    begins within the first steps, and the objective has a relaxed form, steps continue from the solution of the relaxed
+    problem.
 
     Parameters
     ----------
