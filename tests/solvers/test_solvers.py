@@ -13,6 +13,8 @@ from ranksvm.exceptions import DataError
 from ranksvm.losses import SquaredHinge
 from ranksvm.objectives import LinearObjective
 from ranksvm.solvers import Status, adaptive, newton, newton_cg, tron
+from ranksvm.solvers.line_search import take_step
+from ranksvm.solvers.monitor import Monitor
 from ranksvm.terms import hessian_cost
 from ranksvm.terms.host import ThreadedTerm
 from solver_problems import Hinges, ranking
@@ -20,6 +22,22 @@ from solver_problems import Hinges, ranking
 SOLVERS = pytest.mark.parametrize("solver", [newton, adaptive, tron])
 # newton_cg is for objectives with a preconditioner of their own
 ALL_SOLVERS = pytest.mark.parametrize("solver", [newton, adaptive, newton_cg, tron])
+
+
+def test_a_step_to_a_value_that_overflows_is_shortened():
+    class Overflowing(Hinges):
+        def evaluate(self, w, near=None):
+            point = super().evaluate(w, near)
+            if w[0] > 1.05:
+                point.value = float("nan")
+            return point
+
+    objective = Overflowing(1.0, 10.0)
+    monitor = Monitor(objective, 1e-4, 10, None, "", 0.0)
+    point, end_slope = take_step(objective, objective.evaluate(np.array([0.5])), np.array([0.6]), monitor)
+    assert end_slope > 0.0
+    assert 0.5 < point.w[0] < 1.05
+    assert point.value < 1.0
 
 
 @ALL_SOLVERS

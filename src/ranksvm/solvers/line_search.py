@@ -23,7 +23,7 @@ def take_step(objective: Objective[P], point: P, step: np.ndarray, monitor: Moni
     # A step is not too long if its final uphill slope is at most SLOPE times its initial downhill slope, or if it
     # reduced the gradient; a step without initial descent is round-off. The objective may increase only by round-off,
     # otherwise steps could cycle. The gap comes last: it may cost a product.
-    rises = trial.value > point.value + ROUND_OFF * abs(point.value)
+    rises = not trial.value <= point.value + ROUND_OFF * abs(point.value)  # a value that overflowed to NaN rises
     short = not rises and (end_slope <= SLOPE * abs(slope) or trial.gap < point.gap)
     if slope >= 0.0 or end_slope <= 0.0 or short:
         objective.release(point)
