@@ -113,6 +113,24 @@ def test_pairs_that_are_listed_belong_to_their_query(data):
     np.testing.assert_allclose(found.standard_errors, errors, rtol=1e-5)
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_queries_of_weight_0_are_no_observations(listed):
+    data = make_ranking(20, 6, 3, random_state=0)
+    weight = np.where(data.qid % 4 == 0, 0.0, 1.0)
+    pairs = 6 * np.arange(20)[:, np.newaxis] + [0, 1]
+    heavy = weight[pairs[:, 0]] > 0.0
+    given = {"pairs": pairs, "pair_weight": 1.0 * heavy} if listed else {"y": data.y, "query_weight": weight}
+    found = weight_intervals(RankSVM(C=0.1), data.X, qid=data.qid, **given)
+    kept = weight > 0.0
+    X, y, qid = data.X[kept], data.y[kept], data.qid[kept]
+    given, X, qid = ({"pairs": pairs[heavy]}, data.X, data.qid) if listed else ({"y": y}, X, qid)
+    expected = weight_intervals(RankSVM(C=0.1), X, qid=qid, **given)
+    assert found.n_queries == expected.n_queries == 15
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-5)
+    with pytest.raises(NoIntervalsError, match="1 query has pairs"):
+        weight_intervals(RankSVM(), data.X, data.y, data.qid, query_weight=1.0 * (data.qid == data.qid[0]))
+
+
 @pytest.mark.parametrize("n_features", [5, 80])
 def test_storage_and_a_constant_do_not_matter(n_features):
     data = make_ranking(8, 9, n_features, random_state=1)

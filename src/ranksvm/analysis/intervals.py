@@ -489,7 +489,8 @@ class _QueryParts:
     def __init__(
         self, pairs: Pairs, query: np.ndarray, scores: np.ndarray, slopes: np.ndarray, loss: LossSpec, C: float
     ):
-        compact, self.rows = pairs.comparable()
+        # queries of weight 0 are no observations
+        compact, self.rows = pairs.of_queries(np.flatnonzero(pairs.weight_per_query > 0.0)).comparable()
         scale, width = 1.0, loss.width
         if loss.smoothed:
             loss, scale, width = LossSpec("huber", HINGE_SCALE), HINGE_SCALE, HINGE_SCALE
