@@ -187,6 +187,22 @@ def test_pairs_of_a_query_of_weight_0_are_pairs_as_in_the_linear_model(options, 
     np.testing.assert_allclose(X.T @ dual.per_document(), ranker.support_vectors_.T @ ranker.dual_coef_, atol=1e-4)
 
 
+@pytest.mark.parametrize("listed", [False, True])
+def test_queries_of_weight_0_have_no_rows_in_the_matrix_and_no_landmarks(listed, data, caplog):
+    X, y, qid = data
+    heavy = qid < 2
+    given = {"qid": qid, "query_weight": 1.0 * heavy}
+    if listed:
+        rows = np.lexsort((y, qid))
+        pairs = np.column_stack([rows[1:], rows[:-1]])[(qid[rows[1:]] == qid[rows[:-1]])]
+        given, y = {"pairs": pairs, "pair_weight": 1.0 * heavy[pairs[:, 0]]}, None
+    with caplog.at_level("INFO", logger="ranksvm"):
+        KernelRankSVM(C).fit(X, y, **given)
+    assert f"kernel matrix of {heavy.sum()} documents" in caplog.text
+    landmarks = KernelRankSVM(C, approximation="nystroem", n_components=12, random_state=0).fit(X, y, **given).support_
+    assert heavy[landmarks].all()
+
+
 def test_the_memory_limit_and_threads_change_nothing_but_round_off(data):
     X, y, qid = data
     X = np.repeat(X, 20, axis=0) + 0.1 * np.random.default_rng(2).normal(size=(20 * len(X), 5))

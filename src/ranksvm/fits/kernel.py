@@ -41,6 +41,7 @@ from ranksvm.kernels import (
 )
 from ranksvm.kernels.expansions import Expansion, LinearFunction, expansion
 from ranksvm.kernels.linear_matrix import LinearKernelMatrix
+from ranksvm.losses import Pairs
 from ranksvm.objectives import CoefficientObjective, KernelObjective, KernelPoint, Landmarks
 from ranksvm.solvers import SolverResult, Status, newton_cg
 from ranksvm.terms.feature_design import ComputedDesign, feature_design
@@ -146,14 +147,14 @@ def kernel_problem(
     if options.approximation == "fourier":
         features = FourierFeatures.drawn(kernel, data.X.shape[1], n_components, random_state)
         return FourierProblem(data, features, gamma, options, device)
-    rows = np.sort(data.pairs.comparable()[1])
+    rows = np.sort(_weighted(data.pairs)[1])
     method, n_threads, X = options.landmarks, data.n_threads, _taken(data.X, rows)
     chosen = choose_landmarks(kernel, X, n_components, method=method, random_state=random_state, n_threads=n_threads)
     return NystroemProblem(data, kernel, rows[chosen], gamma, options, device)
 
 
 class KernelProblem(RankSVMProblem):
-    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for successive C; Q is the kernel matrix of the queries with pairs.
+    """Minimize ``1/2 b'Qb + C * loss(Q b)`` for successive C; Q is the kernel matrix of the queries with weight.
 
     Parameters
     ----------
@@ -177,8 +178,9 @@ class KernelProblem(RankSVMProblem):
         options: KernelOptions,
         device: Device | None = None,
     ):
-        pairs, self.rows = data.pairs.comparable()
+        pairs, self.rows = _weighted(data.pairs)
         super().__init__(data, pairs, options)
+        self._n_pairs = data.pairs.n_pairs
         self._device = device
         self.device = "cpu" if device is None else device.name
         self._stop_by(options.stopping)
@@ -380,6 +382,11 @@ class KernelProblem(RankSVMProblem):
         return expansion(self.kernel, vectors, coef).scores(X, self.n_threads)
 
     @property
+    def n_pairs(self) -> int:
+        """Number of pairs, including those of queries of weight 0, which have no rows in Q."""
+        return self._n_pairs
+
+    @property
     def n_products(self) -> int:
         """Number of products with Q so far."""
         if "matrix" in vars(self):
@@ -579,6 +586,12 @@ def kernel_terms(kernel: Kernel | None, support: np.ndarray, vectors: Features |
     linear = kernel is not None and kernel.name == "linear"
     weights = vectors.T @ coef if linear and vectors is not None else None
     return KernelTerms(coef, support, vectors, weights)
+
+
+def _weighted(pairs: Pairs) -> tuple[Pairs, np.ndarray]:
+    """The pairs of the queries that have weight, with rows numbered by position, and the row of each position."""
+    found: tuple[Pairs, np.ndarray] = pairs.of_queries(np.flatnonzero(pairs.weight_per_query > 0.0)).comparable()
+    return found
 
 
 def _taken(X: Features, rows: np.ndarray) -> Features:

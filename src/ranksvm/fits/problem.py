@@ -148,6 +148,11 @@ class RankSVMProblem:
                 raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
         self.stopping = stopping
 
+    @property
+    def n_pairs(self) -> int:
+        """Number of pairs, including those of weight 0."""
+        return self.pairs.n_pairs
+
     def release(self) -> None:
         """Free memory that only later solves would use."""
 
@@ -175,7 +180,7 @@ class RankSVMProblem:
             n_iter=result.n_iter,
             solver=self.solver,
             history=result.history.as_dict(),
-            n_pairs=self.pairs.n_pairs,
+            n_pairs=self.n_pairs,
             n_queries=self.n_queries,
             width=result.width,
             device=self.device,
