@@ -227,6 +227,9 @@ REFUSED = {
     "rows of a factor above its block": lambda: factor(first=1),
     "rows of a factor's block": lambda: factor(inverse=None),
     "rows left of a factor's block": lambda: factor(left=((1, 2),)),
+    "columns of a factor's block": lambda: kernel.factor_rows(
+        np.ones((300, 300)), 257, 300, 0, 257, np.empty(0), np.ones(300 * 300)
+    ),
     "inverse of a factor's block": lambda: factor(inverse=((1, 2),)),
     "a form's values": lambda: form(U=np.ones(7)),
     "a form's Q": lambda: form(Q=np.ones((4, 4))),

@@ -19,6 +19,7 @@ template <class Stored, class Real>
 static constexpr GatherLoops<Stored, Real> kGather = {gather_rows<Stored, Real>};
 template <class Real>
 static constexpr FormLoops<Real> kForm = {form_blocks<Real>};
+static_assert(kMostFactorColumns <= kDepth);
 template <class Real>
 static constexpr FactorLoops<Real> kFactor = {packed_size<Real>, packed_rows<Real>, factor_rows<Real>};
 

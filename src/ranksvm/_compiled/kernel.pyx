@@ -32,6 +32,8 @@ cdef extern from "kernel_loops.hpp" namespace "ranksvm" nogil:
         void (*pack)(const Real *, int64_t, int64_t, int64_t, Real *)
         void (*rows)(Real *, int64_t, int64_t, int64_t, int64_t, int64_t, const Real *, const Real *)
 
+    const int64_t kMostFactorColumns
+
     cppclass DistanceLoops:
         void (*dense)(const double *, int64_t, const double *, int64_t, int64_t, double *) except +
 
@@ -181,8 +183,8 @@ def factor_rows(real[:, ::1] matrix, int64_t first, int64_t last, int64_t start,
     """Compute the columns ``start .. stop`` of a Cholesky factor in the rows ``first .. last``, in place of the matrix.
 
     ``left`` holds ``matrix[start:stop, :start]``, which is complete, and ``inverse`` the inverse of the factor's lower
-    triangular block in the rows ``start .. stop``, both as `packed_rows`. Without ``inverse`` the rows are those of the block
-    itself: only the product with ``left`` is subtracted, and what is above the diagonal is undefined.
+    triangular block in the rows ``start .. stop`` (at most 256), both as `packed_rows`. Without ``inverse`` the rows are those
+    of the block itself: only the product with ``left`` is subtracted, and what is above the diagonal is undefined.
     """
     need("the rows of matrix", matrix.shape[1], matrix.shape[0])
     need_range("columns", start, stop, matrix.shape[0])
@@ -191,6 +193,8 @@ def factor_rows(real[:, ::1] matrix, int64_t first, int64_t last, int64_t start,
     if inverse is None:
         need("the first row", first, start)
     else:
+        if stop - start > kMostFactorColumns:
+            raise ValueError(f"a block must have at most {kMostFactorColumns} columns")
         need("inverse", inverse.shape[0], loops_of[FactorLoops[real]](chosen).packed_size(stop - start, stop - start))
         need_range("rows below the block", stop, first, matrix.shape[0])
     if first == last or start == stop:

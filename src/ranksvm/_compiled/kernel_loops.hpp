@@ -42,6 +42,8 @@ struct FormLoops {
                    int64_t first, int64_t last, Real C, Real *out, int64_t rank);
 };
 
+// Largest number of columns of a block of a factor: factor_rows.hpp stores its inverse in one piece.
+constexpr int64_t kMostFactorColumns = 256;
 template <class Real>
 struct FactorLoops {
     int64_t (*packed_size)(int64_t n, int64_t depth);
