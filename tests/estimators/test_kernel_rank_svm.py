@@ -94,6 +94,22 @@ def test_the_linear_kernel_is_the_linear_model(loss, data):
     np.testing.assert_allclose(kernel.predict(X), X @ kernel.coef_, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["linear", "precomputed"])
+def test_landmarks_are_as_accurate_as_a_matrix_that_is_not_rounded(name, monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.kernel.LANDMARK_ROWS", 100)
+    made = make_ranking(40, 10, 8, n_levels=3, random_state=0)
+    X, y, qid = made.X.astype(np.float64), made.y, made.qid
+    given = matrix_of(name, X, X).astype(np.float32) if name == "precomputed" else X
+    Q = given.astype(np.float64) if name == "precomputed" else X @ X.T
+    ranker = KernelRankSVM(100.0, kernel=name, tol=1e-7).fit(given, y, qid=qid)
+    b = np.zeros(len(y))
+    b[ranker.support_] = ranker.dual_coef_
+    oracle = ExplicitPairs(y, qid)
+    value = 0.5 * b @ Q @ b + 100.0 * oracle.weight @ oracle.values(Q @ b)
+    assert ranker.objective_ == pytest.approx(value, rel=1e-10)
+    assert ranker.converged_
+
+
 def test_what_fit_keeps(data):
     X, y, qid = data
     ranker = fitted("rbf", data)

@@ -276,7 +276,9 @@ class KernelProblem(RankSVMProblem):
     def _landmarks(self, chosen: np.ndarray) -> Landmarks:
         """The functions of landmarks, on the device of Q if that device can evaluate the loss."""
         if self._device is None or reason_against_gpu("auto", self.loss) is not None:
-            return Landmarks(self.matrix, chosen, self.dtype, self.n_threads)
+            # in float32 only if Q is rounded: their round-off stays in the scores until Q is recomputed in float64
+            dtype = "float32" if self._may_be_too_coarse else "float64"
+            return Landmarks(self.matrix, chosen, dtype, self.n_threads)
         from ranksvm.objectives.device_landmarks import DeviceLandmarks
 
         return DeviceLandmarks(self.matrix, chosen, self._device)
