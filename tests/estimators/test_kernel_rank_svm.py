@@ -110,6 +110,18 @@ def test_landmarks_are_as_accurate_as_a_matrix_that_is_not_rounded(name, monkeyp
     assert ranker.converged_
 
 
+@pytest.mark.parametrize(
+    ("degree", "strength", "loss"), [(3, 1e3, "squared_hinge"), (3, 1e3, "hinge"), (5, 0.1, "hinge")]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_direct_steps_beyond_float64_never_end_above_the_function_0(degree, strength, loss):
+    options = {"kernel": "poly", "gamma": 0.1, "coef0": 1e3, "degree": degree, "kernel_dtype": "float64"}
+    for seed in range(8):
+        made = make_ranking(5, 10, 3, n_levels=3, random_state=seed)
+        ranker = KernelRankSVM(strength, loss=loss, solver="direct", **options).fit(made.X, made.y, qid=made.qid)
+        assert ranker.objective_ <= 1.001 * strength * ranker.n_pairs_
+
+
 def test_what_fit_keeps(data):
     X, y, qid = data
     ranker = fitted("rbf", data)

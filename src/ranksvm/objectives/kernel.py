@@ -367,6 +367,9 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
 
     def solves(self, point: KernelPoint, step: np.ndarray, tolerance: float) -> bool:
         """Whether the coefficients that a step leaves of the gradient are few enough, whatever their product with Q."""
+        # the Hessian is at least the identity; if Q is too inaccurate for that, the objective could increase
+        if not 0.0 <= self.inner(step, step) <= -(1.0 + SOLVED_SHARE) * self.slope(point, step):
+            return False
         left = point.slopes + step[0] + self.C * self._curvature_product(point, step[1])
         return float(np.linalg.norm(left)) <= SOLVED_SHARE * tolerance * float(np.linalg.norm(point.slopes))
 
