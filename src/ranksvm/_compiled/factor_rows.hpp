@@ -1,5 +1,5 @@
-// Rows of a Cholesky factor, a block of columns at a time: the products of dense matrices that this takes. BLAS computes the same,
-// but the BLAS of NumPy uses half of the width of the registers on some processors with AVX-512.
+// Rows of a Cholesky factor, a block of columns at a time: the products of dense matrices that this takes. BLAS computes the
+// same, but the BLAS of NumPy uses half of the width of the registers on some processors with AVX-512.
 #ifndef RANKSVM_FACTOR_ROWS_HPP
 #define RANKSVM_FACTOR_ROWS_HPP
 
@@ -42,8 +42,8 @@ inline void packed_rows(const Real *rows, int64_t stride, int64_t n, int64_t dep
     }
 }
 
-// out = left right' for some rows of `left` and a tile's columns of packed `right`, or out -= left right'; only `rows` x `columns`
-// of a tile are written. `out` may be a part of `left`.
+// out = left right' for some rows of `left` and a tile's columns of packed `right`, or out -= left right'; only `rows` x
+// `columns` of a tile are written. `out` may be a part of `left`.
 template <bool kSubtract, class Real>
 RANKSVM_INLINE void tile_product(const Real *left, Real *out, int64_t stride, int rows, const Real *right, int64_t depth,
                                  int64_t columns) {
@@ -66,10 +66,10 @@ RANKSVM_INLINE void tile_product(const Real *left, Real *out, int64_t stride, in
     }
 }
 
-// The columns start .. stop of the rows first .. last of a Cholesky factor, whose columns before `start` are complete. `left` is
-// packed: these complete columns of the rows start .. stop. `inverse` is packed, too: the lower triangular inverse of the
-// block of the factor in the rows start .. stop. Without it the rows are not multiplied by its transpose, and what is above the
-// diagonal is not needed.
+// The columns start .. stop of the rows first .. last of a Cholesky factor, whose columns before `start` are complete. `left`
+// has these complete columns of the rows start .. stop, and `inverse` the lower triangular inverse of the factor's block in
+// these rows; both are packed. With `inverse`, there are at most kDepth columns. Without it, the rows are those of the block:
+// they are not multiplied by the transpose of the inverse, and what is above the diagonal is undefined.
 template <class Real>
 inline void factor_rows(Real *matrix, int64_t n, int64_t first, int64_t last, int64_t start, int64_t stop, const Real *left,
                         const Real *inverse) {
