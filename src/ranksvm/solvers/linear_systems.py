@@ -194,6 +194,7 @@ def conjugate_gradient(
     radius: float = np.inf,
     stop: Callable[[int, float], bool] | None = None,
     contracts: bool = False,
+    first: np.ndarray | None = None,
 ) -> NewtonStep:
     """Solve ``H d = -g`` approximately.
 
@@ -221,6 +222,8 @@ def conjugate_gradient(
     contracts : bool
         Whether M^-1 is at most the identity and costs as much as a product: it is then not applied to a residual whose
         ``r'r`` is small enough already.
+    first : ndarray of float64, optional
+        ``-M^-1 g``, if it is known already.
 
     Returns
     -------
@@ -228,7 +231,7 @@ def conjugate_gradient(
         The step, its residual and its cost.
     """
     step, residual = np.zeros_like(gradient), -gradient
-    z = precondition(residual)
+    z = precondition(residual) if first is None else first
     direction = z.copy()
     rho = inner(residual, z)
     whole = rho

@@ -153,6 +153,7 @@ def newton_cg(
                 tolerance=tolerance,
                 max_products=most,
                 contracts=inverse is not None,
+                first=step,
             )
             step = newton_step.step
             stopped = newton_step.n_products == most < CG_PRODUCTS and newton_step.residual_fraction > tolerance**2
