@@ -180,7 +180,6 @@ class KernelProblem(RankSVMProblem):
     ):
         pairs, self.rows = _weighted(data.pairs)
         super().__init__(data, pairs, options)
-        self._n_pairs = data.pairs.n_pairs
         self._device = device
         self.device = "cpu" if device is None else device.name
         self._stop_by(options.stopping)
@@ -382,11 +381,6 @@ class KernelProblem(RankSVMProblem):
             return LinearFunction(scattered(coef, support, X.shape[1])).scores(X, self.n_threads)
         assert self.kernel is not None
         return expansion(self.kernel, vectors, coef).scores(X, self.n_threads)
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs, including those of queries of weight 0, which have no rows in Q."""
-        return self._n_pairs
 
     @property
     def n_products(self) -> int:

@@ -71,6 +71,8 @@ class RankSVMProblem:
         options: FitOptions,
     ):
         self.pairs = pairs
+        # of the data: `pairs` may lack pairs of weight 0
+        self.n_pairs = data.pairs.n_pairs
         self._features = data.X
         self.n_rows = data.n_rows
         self.n_queries = data.n_queries
@@ -147,11 +149,6 @@ class RankSVMProblem:
             if self.loss.smoothed:
                 raise OptionError("stopping='gradient' is for losses with a gradient everywhere: the hinge has none.")
         self.stopping = stopping
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of pairs, including those of weight 0."""
-        return self.pairs.n_pairs
 
     def release(self) -> None:
         """Free memory that only later solves would use."""
