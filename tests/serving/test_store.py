@@ -428,7 +428,7 @@ def test_threads_that_ended_leave_no_connection(store):
 
 
 def hold_a_reader(store, both):
-    """Read the store while another thread reads it, too."""
+    """Read the store at the same time as another thread."""
     with store._database.reading() as cursor:
         both.wait()
         cursor.run("SELECT number FROM meta")

@@ -21,7 +21,7 @@ constexpr int kTileRows = 4;
 constexpr int kTileVectors = 2;
 template <class Real>
 constexpr int kTileColumns = kTileVectors * kFormRows<Real>;
-// Number of terms of a product that are summed up at a time: those of the columns of a tile stay in the nearest cache.
+// Number of terms of a product that are summed at a time. The packed columns of a tile then stay in the nearest cache.
 constexpr int64_t kDepth = 256;
 
 // Number of values of `packed_rows`.
@@ -68,8 +68,8 @@ RANKSVM_INLINE void tile_product(const Real *left, Real *out, int64_t stride, in
 
 // The columns start .. stop of the rows first .. last of a Cholesky factor, whose columns before `start` are complete. `left`
 // has these complete columns of the rows start .. stop, and `inverse` the lower triangular inverse of the factor's block in
-// these rows; both are packed. With `inverse`, there are at most kDepth columns. Without it, the rows are those of the block:
-// they are not multiplied by the transpose of the inverse, and what is above the diagonal is undefined.
+// these rows; both are packed. With `inverse`, there are at most kDepth columns. Without it, the rows are the rows of the
+// block. They are then not multiplied by the transpose of the inverse, and what is above the diagonal is undefined.
 template <class Real>
 inline void factor_rows(Real *matrix, int64_t n, int64_t first, int64_t last, int64_t start, int64_t stop, const Real *left,
                         const Real *inverse) {

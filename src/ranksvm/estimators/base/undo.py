@@ -49,8 +49,8 @@ def lock_of(estimator: object) -> "threading.RLock":
 
 def _before_fork() -> None:
     # The child must not begin with the lock of a thread of its parent, or with a model that has half learned a query.
-    # Hooks before a fork run in the reverse order of their registration: this one runs before those of `lazy` and
-    # `threads`, which take locks for which a thread that learns may wait.
+    # Hooks before a fork run in the reverse order of their registration: this one runs before the hooks
+    # of `lazy` and `threads`, which take locks for which a thread that learns may wait.
     with _guard:
         locks = list(_locks.values())
     _forking.held = []
