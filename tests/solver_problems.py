@@ -20,6 +20,7 @@ class Hinges:
 
     hessian_fraction = 1.0
     hessian_cost = 3.0
+    products_since_hessian = 0
     positions_at_once = 1
     search_slope = 0.2
     reserve = 0.0

@@ -163,6 +163,34 @@ def test_newton_multiplies_in_float64_once_float32_has_misled_it(off, monkeypatc
     assert len(asked) == result.history.hessian_products[-1] <= (14 if off == 3.0 else 9)
 
 
+@pytest.mark.parametrize("n_products", [0, 2, 3])
+def test_an_outdated_hessian_of_an_earlier_solve_is_replaced_once_products_have_cost_as_much(n_products):
+    built = []
+
+    class OfAnotherSolve(Hinges):
+        hessian_fraction = 0.5
+
+        def earlier_hessian(self):
+            # its first step leaves 41 % of the gap, but only a thousandth in the norm of its inverse
+            return super().hessian(start) * np.diag([1.0, 3.0])
+
+        def hessian(self, point):
+            built.append(point)
+            return super().hessian(point)
+
+        def hessian_product(self, point, v, double=True):
+            return super().hessian(point) @ v
+
+    objective = OfAnotherSolve([[1.0, 0.0], [0.0, 100.0]], C=0.5)
+    best = np.array([0.5, 100.0 / 10001.0])
+    start = objective.evaluate(best - [15.0, 0.01])
+    objective.products_since_hessian = n_products
+    result = newton(objective, start.w, point=start, tol=1e-9)
+    np.testing.assert_allclose(result.w, best, rtol=1e-6)
+    assert len(built) == (n_products >= objective.hessian_cost)
+    assert objective.products_since_hessian == result.history.hessian_products[-1] + (0 if built else n_products)
+
+
 def test_newton_takes_a_larger_sample_where_one_misleads(monkeypatch):
     """Few rows a variable and a large C: the sample's Hessian says little of the others'."""
     monkeypatch.setattr(hessian_cost, "EXACT_HESSIAN_WORK", 0)

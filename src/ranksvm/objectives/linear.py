@@ -322,6 +322,7 @@ class LinearObjective(SmoothedObjective[LinearPoint]):
         self._sample_fraction = self.hessian_fraction
         # whether explicit Hessians have all digits of float64
         self._double = term.n_rows * term.n_variables**2 < SINGLE_WORK
+        self.products_since_hessian = 0
         self._curvature: np.ndarray | None = None  # Hessian of the loss from the last call of `hessian`
         self._suffices: bool | None = None  # whether products with it may be in float32; None: not yet computed
 

@@ -147,12 +147,15 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
         evaluation computes one.
     refined_cost : float
         Cost of a Hessian of more data, after `refine`; infinite if Hessians already use all data.
+    products_since_hessian : int
+        Number of products since the last Hessian was built, maybe in earlier solves; the solver counts them.
     """
 
     n_variables: int
     hessian_fraction: float
     hessian_cost: float
     refined_cost: float
+    products_since_hessian: int
 
     def hessian(self, point: P) -> np.ndarray:
         """Hessian at a point, from ``hessian_fraction`` of the data, shape (n_variables, n_variables)."""
