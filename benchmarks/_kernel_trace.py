@@ -73,5 +73,5 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
 
     objective.certificate = noted
     # not KernelProblem.solve, which computes Q again in float64 if float32 is too coarse for tol
-    trace.result = RankSVMProblem.solve(problem, C, interrupted=enough)
+    trace.result = RankSVMProblem._solution(problem, C, None, enough, None)
     return trace

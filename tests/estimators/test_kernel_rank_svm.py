@@ -14,7 +14,6 @@ from ranksvm.estimators.path import solve_along
 from ranksvm.exceptions import DataError, NoComparablePairsError, OptionError
 from ranksvm.fits.kernel import KernelProblem
 from ranksvm.kernels import kernel_matrix, kernel_named
-from ranksvm.objectives import KernelObjective
 
 C = 0.3
 GAMMA = 0.2
@@ -521,22 +520,6 @@ def test_the_linear_kernel_is_not_made_again_in_float64(caplog):
         fit = KernelRankSVM(C=8e5, kernel="linear", loss="hinge", solver="direct").fit(X, y, qid=qid)
     assert "round-off" in fit.status_
     assert "too coarse" not in caplog.text
-
-
-@pytest.mark.parametrize("loss", ["squared_hinge", "huber", "logistic"])
-def test_a_path_is_extrapolated_from_earlier_solutions(loss, monkeypatch):
-    data = make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
-    products = []
-    for extrapolates in (True, False):
-        if not extrapolates:
-            monkeypatch.setattr(KernelObjective, "extrapolated", lambda self, point, changes: point)
-        problem = kernel_problem_of(KernelRankSVM(loss=loss), data, 0.5)
-        for C, result in solve_along(problem, 2.0 ** np.arange(-6, 6)):
-            alone = KernelRankSVM(C, gamma=0.5, loss=loss, tol=1e-8).fit(data.X, data.y, qid=data.qid)
-            assert result.value == pytest.approx(alone.objective_, rel=1e-4)
-            assert result.gap <= 1e-4 * result.value
-        products.append(problem.n_products)
-    assert products[0] < 0.95 * products[1]
 
 
 def test_a_path_that_goes_on_in_float64_has_accurate_scores():

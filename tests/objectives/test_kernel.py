@@ -121,36 +121,6 @@ def test_another_C_needs_no_product(kind, landmarks):
         assert objective.sample().C == 7.0
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_an_extrapolated_point_solves_newtons_system_in_the_span_of_some_vectors(loss):
-    objective, oracle, rng = make_problem(loss)
-    F = oracle.X
-    # near a solution, where a whole step decreases the value
-    b = newton_cg(objective, objective.vector(), tol=1e-6).w[0] + 1e-4 * rng.normal(size=60)
-    changes = [objective.vector(rng.normal(size=60)) for _ in range(3)]
-    point = objective.evaluate(objective.vector(b))
-    before, products = point.value, objective.matrix.n_products
-    found = objective.extrapolated(point, changes)
-    assert objective.matrix.n_products == products
-    assert found.value < before
-    w, span = F.T @ b, np.stack([F.T @ change[0] for change in changes], axis=1)
-    step = np.linalg.solve(span.T @ oracle.hessian(w, C) @ span, -span.T @ oracle.gradient(w, C))
-    np.testing.assert_allclose(F.T @ found.w[0], w + span @ step, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(found.w[1], F @ (w + span @ step), rtol=1e-9, atol=1e-9)
-
-
-def test_an_extrapolated_point_is_not_uphill():
-    objective, _, rng = make_problem()
-    solution = newton_cg(objective, objective.vector(), tol=1e-12).point
-    vector = objective.vector(rng.normal(size=60))
-    # linearly dependent vectors, and steps of round-off
-    assert objective.extrapolated(solution, [vector, 2.0 * vector]).value <= solution.value
-    # far below the margin all pairs are active, so that the step is far too long for the loss at its end
-    far = objective.evaluate(objective.vector(-100.0 * solution.w[0]))
-    found = objective.extrapolated(far, [solution.w])
-    assert found.value <= far.value
-
-
 def test_products_with_Q_are_what_gradients_and_hessian_products_cost():
     for kind, cost in ((KernelObjective, 1), (CoefficientObjective, 2)):
         objective, _, rng = make_problem(objective=kind)

@@ -72,11 +72,6 @@ SOLVER_VECTORS = 50
 # for 30 and then 200, 19 for 10 and then 200. Linear models keep their width: their pairs move less, and 10 times the
 # width took up to 7 times as long.)
 WIDEN, MANY_STEPS, WIDEN_MORE = 10.0, 25, 200.0
-# The first point for another C is extrapolated from this number of changes from one solution to the next. (MQ2008, 11
-# values of C from 2^-5 to 2^5, squared hinge, products with Q for 0, 1, 2, 3, 4 and 6 changes: gamma = 2^-6 213, 172,
-# 145, 126, 125 and 127; gamma = 2^-3 403, 367, 334, 322, 334 and 351. A hinge, whose smoothing is increased for another
-# C, takes as many products as without: 4,163, 4,319, 4,247 and 4,202 for all gammas.)
-N_CHANGES = 3
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
 # too high.
@@ -198,53 +193,36 @@ class KernelProblem(RankSVMProblem):
         self._memory = memory_bytes(options.memory_limit)
         self._earlier_products = 0
         self._widening = WIDEN
-        # the last changes from the solution for one C to the next
-        self._changes: list[np.ndarray] = []
 
-    def solve(
-        self,
-        C: float,
-        start: np.ndarray | None = None,
-        interrupted: threading.Event | None = None,
-        *,
-        point: KernelPoint | None = None,
+    def _solution(
+        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: KernelPoint | None
     ) -> SolverResult:
         """The solution for one C: see `RankSVMProblem.solve`.
 
         If C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or changed
         the objective by more than a relative ``tol``, Q is recomputed in float64, and stays in float64.
-
-        If it starts at the point of the last solution, it begins with a step within the span of the last changes from
-        one solution to the next: this step needs no product with Q.
         """
-        last, dtype = None if point is None else point.w, self.dtype
-        if last is None:
-            self._changes = []
         if self._too_coarse(C):
             self._widen()
             start, point = None, self._switch_to_float64(C, start if point is None else point.w)
         elif point is not None and self.objective.reducible:
             self._widen()
             point = self.objective.evaluate(point.w)
-        if point is not None and self._changes and not self.objective.reducible:
-            self.objective.reweight(C, point)
-            value, gap = self.objective.certificate(point)
-            if gap > self.tol * value:
-                point = self.objective.extrapolated(point, self._changes)
-        result = super().solve(C, start, interrupted, point=point)
+        result = super()._solution(C, start, interrupted, point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
             if self.objective.smoothing_suffices(result.point, self.tol):  # the width was the last one
                 self._widen()
             point = self._switch_to_float64(C, result.w)
-            result = super().solve(C, interrupted=interrupted, point=point).after(result)
+            result = super()._solution(C, None, interrupted, point).after(result)
         if result.n_iter > MANY_STEPS:
             self._widening = WIDEN_MORE
-        if last is not None and self.solver != "tron":
-            same = self.dtype == dtype
-            change = result.w - last if same else self.objective.vector(result.w[0] - last[0])
-            if change.any():
-                self._changes = [*self._changes, change][-N_CHANGES:]
         return result
+
+    @property
+    def _extrapolates(self) -> bool:
+        # A hinge, whose smoothing is increased for another C, takes as many products as without (MQ2008, 66 solutions:
+        # 4,163 without, 4,247 with extrapolation).
+        return not self.objective.reducible
 
     @cached_property
     def matrix(self) -> KernelMatrix:
@@ -357,7 +335,8 @@ class KernelProblem(RankSVMProblem):
         self.release()
         self.dtype = "float64"
         self.objective.width = width
-        self._changes = [self.objective.vector(change[0]) for change in self._changes]
+        of_vector, vector = self.objective.coefficients, self.objective.vector
+        self._solutions = [(solved, vector(of_vector(w))) for solved, w in self._solutions]
         if coefficients is None:
             return None
         self.objective.reweight(C)

@@ -394,13 +394,8 @@ class LinearProblem(RankSVMProblem):
             return partial(super()._method(warm), most_products=most)
         return super()._method(warm) if self.signs is None else partial(projected_newton, warm_start=warm)
 
-    def solve(
-        self,
-        C: float,
-        start: np.ndarray | None = None,
-        interrupted: threading.Event | None = None,
-        *,
-        point: Any = None,
+    def _solution(
+        self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
     ) -> SolverResult:
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 

@@ -25,7 +25,6 @@ from ranksvm.objectives.active_pairs import (
 from ranksvm.objectives.device_inversion import DeviceInversion
 from ranksvm.objectives.landmarks import Landmarks
 from ranksvm.objectives.linear import LinearObjective, SmoothedObjective
-from ranksvm.solvers.linear_systems import by_cholesky
 
 __all__ = ["CoefficientObjective", "KernelObjective", "KernelPoint"]
 
@@ -365,31 +364,6 @@ class KernelObjective(SmoothedObjective[KernelPoint]):
     def inverse(self, point: KernelPoint) -> Callable[[np.ndarray], np.ndarray] | None:
         """The inverse of the Hessian, up to round-off; each application costs a product with Q."""
         return self._inverse(point.state)
-
-    def extrapolated(self, point: KernelPoint, changes: list[np.ndarray]) -> KernelPoint:
-        """The point after a Newton step within the span of some vectors; it needs no product with Q.
-
-        Parameters
-        ----------
-        point : KernelPoint
-            The point; it is released if another one is returned.
-        changes : list of ndarray of float64, shape (2, n_rows)
-            The vectors, such as the changes from one solution to the next along ascending C.
-
-        Returns
-        -------
-        KernelPoint
-            The new point, or the same if its value is not smaller.
-        """
-        b, s = (np.stack([change[row] for change in changes]) for row in (0, 1))
-        curved = np.stack([self._curvature_product(point, values) for values in s])
-        step = -by_cholesky((b + self.C * curved) @ s.T)(s @ point.slopes)
-        found = self.evaluate(point.w + np.tensordot(step, changes, 1), point)
-        if not found.value < point.value:
-            self.release(found)
-            return point
-        self.release(point)
-        return found
 
     def solves(self, point: KernelPoint, step: np.ndarray, tolerance: float) -> bool:
         """Whether the coefficients that a step leaves of the gradient are few enough, whatever their product with Q."""

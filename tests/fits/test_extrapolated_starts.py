@@ -1,0 +1,69 @@
+"""Solutions along C that start at a point extrapolated from earlier solutions."""
+
+import numpy as np
+import pytest
+
+from _problems import additive_problem_of, kernel_problem_of, linear_problem_of
+from ranksvm import AdditiveRankSVM, KernelRankSVM, RankSVM, make_ranking
+from ranksvm.estimators.path import solve_along
+from ranksvm.fits.problem import RankSVMProblem
+
+PROBLEMS = {
+    "kernel": lambda data, **options: kernel_problem_of(KernelRankSVM(**options), data, 0.5),
+    "additive": lambda data, **options: additive_problem_of(AdditiveRankSVM(**options), data),
+    "monotone": lambda data, **options: additive_problem_of(
+        AdditiveRankSVM(monotone=[1, 1, 0, 0, -1], **options), data
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
+
+
+def solve(name, data, Cs, **options):
+    """The results for these C, and the number of products with the Hessian."""
+    problem = PROBLEMS[name](data, **options)
+    results = [result for _, result in solve_along(problem, np.asarray(Cs))]
+    return results, sum(result.history.hessian_products[-1] for result in results)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber", "logistic"])
+@pytest.mark.parametrize("name", ["kernel", "additive"])
+def test_they_save_products(name, loss, data, monkeypatch):
+    Cs = 2.0 ** np.arange(-6, 6)
+    exact, _ = solve(name, data, Cs, loss=loss, tol=1e-9)
+    found, products = solve(name, data, Cs, loss=loss)
+    monkeypatch.setattr(RankSVMProblem, "_extrapolated", lambda self, C, point: point)
+    without, more_products = solve(name, data, Cs, loss=loss)
+    assert products < 0.95 * more_products
+    for results in (found, without):
+        for best, result in zip(exact, results, strict=True):
+            assert result.value <= best.value * (1.0 + 1e-4)
+            assert result.gap <= 1e-4 * result.value
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_values_of_C_may_be_repeated_and_anywhere(name, data):
+    Cs = [0.01, 0.01, 0.0100001, 0.3, 0.3, 40.0, 41.0]
+    results, _ = solve(name, data, Cs)
+    for C, result in zip(Cs, results, strict=True):
+        assert result.value == pytest.approx(PROBLEMS[name](data, tol=1e-8).solve(C).value, rel=1e-4)
+
+
+def test_a_new_path_does_not_start_from_the_last_one(data, monkeypatch):
+    starts, extrapolated = [], RankSVMProblem._extrapolated
+    recorded = lambda self, C, point: starts.append(C) or extrapolated(self, C, point)  # noqa: E731
+    monkeypatch.setattr(RankSVMProblem, "_extrapolated", recorded)
+    problem = PROBLEMS["additive"](data)
+    for Cs in ([0.1, 1.0, 10.0, 20.0], [0.01, 0.02], [0.1, 0.2, 0.4]):
+        for _ in solve_along(problem, np.array(Cs)):
+            pass
+    assert starts == [10.0, 20.0, 0.4]
+
+
+def test_linear_models_by_explicit_hessians_have_none(data, monkeypatch):
+    monkeypatch.delattr(RankSVMProblem, "_extrapolated")
+    problem = linear_problem_of(RankSVM(), data)
+    assert len(list(solve_along(problem, np.array([0.1, 1.0, 10.0])))) == 3
