@@ -130,9 +130,10 @@ class RankSVMProblem:
 
         Without one they may cost time. (Linear models, squared hinge, 15 values of C, ms without and with them: TRON,
         text of 2,000 x 20,000, 77 and 100; direct steps, 300 x 800, 19 and 30; MQ2008 by explicit Hessians, 10.9 and
-        11.6.)
+        11.6.) A hinge, whose smoothing is increased for another C, takes as many products as without. (RBF kernels,
+        MQ2008, 66 solutions: 4,163 without, 4,247 with them.)
         """
-        return self.solver == "newton" and self.newton is not newton
+        return self.newton is not newton and self.solver != "tron" and not self.objective.reducible
 
     def _extrapolated(self, C: float, point: Any) -> Any:
         """The extrapolated point, if its value is smaller; else the point of the last solution."""

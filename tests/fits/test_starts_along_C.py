@@ -1,4 +1,4 @@
-"""Solutions along C that start at a point extrapolated from earlier solutions."""
+"""Where solutions along C start: at a point extrapolated from earlier solutions, or with more smoothing."""
 
 import numpy as np
 import pytest
@@ -67,3 +67,12 @@ def test_linear_models_by_explicit_hessians_have_none(data, monkeypatch):
     monkeypatch.delattr(RankSVMProblem, "_extrapolated")
     problem = linear_problem_of(RankSVM(), data)
     assert len(list(solve_along(problem, np.array([0.1, 1.0, 10.0])))) == 3
+
+
+def test_additive_hinges_start_with_more_smoothing_than_the_last_solution_had(data):
+    problem, Cs = PROBLEMS["additive"](data, loss="hinge"), 2.0 ** np.arange(-6, 4)
+    along = [result for _, result in solve_along(problem, Cs)]
+    alone = [problem.solve(C) for C in Cs]
+    assert [result.value for result in along] == pytest.approx([result.value for result in alone], rel=2e-4)
+    products = [sum(result.history.hessian_products[-1] for result in results) for results in (along, alone)]
+    assert products[0] < 1.2 * products[1]
