@@ -439,7 +439,7 @@ def test_names_that_tree_programs_do_not_take(models):
         export(models[False][0], to="xgboost", names={"f1": "a[0]"})
     text = export(models[True][0], to="lightgbm", names=NAMES).text
     assert "feature_names=bm25 page_rank it's__quoted_ été a_b;c_$n_$_n_ select" in text
-    with pytest.raises(OptionError, match="two features are called 'a_b'"):
+    with pytest.raises(OptionError, match="the features 'a b', 'a_b' would both be called 'a_b': rename one"):
         export(models[True][0], to="lightgbm", names={"f1": "a b", "f2": "a_b"})
 
 

@@ -137,7 +137,7 @@ def test_names_are_those_of_the_data_or_numbers(data, ranker):
         ({"f1": "f2"}, "two features are called 'f2'"),
         ({"f1": ""}, "the name of feature 'f1' is ''"),
         ({"f1": 3}, "the name of feature 'f1' is 3"),
-        ({"f1": "a\nb"}, "has a control character"),
+        ({"f1": "a\nb"}, r"has a control character: rename the feature \(names=\.\.\., or --names\)"),
         ("abcd", "names must be a list or dict of names, not text, got 'abcd'"),
     ],
 )
@@ -686,6 +686,17 @@ def test_the_column_of_queries_is_no_feature():
         export(with_weights([1.0, 2.0], names=["qid", "a"]), to="sql")
     with pytest.raises(OptionError, match="a feature is called 'score'"):
         export(with_weights([1.0, 2.0], names=["Score", "a"]), to="sql")
+    with pytest.raises(OptionError, match="'QID' is the column of query ids and a feature"):
+        export(with_weights([1.0, 2.0], names=["QID", "a"]), to="sql")
+
+
+def test_columns_that_differ_only_in_case():
+    """SQLite and DuckDB would read one column for both."""
+    ranker = with_weights([1.0, 2.0, 3.0], names=["a", "Bm25", "bm25"])
+    with pytest.raises(OptionError, match="SQLite, DuckDB and MySQL take 'Bm25' and 'bm25' for one column: rename one"):
+        export(ranker, to="sql")
+    assert '"bm25_b"' in export(ranker, to="sql", names={"bm25": "bm25_b"}).text
+    assert '"bm25"' in export(with_weights([1.0, 0.0, 3.0], names=["a", "Bm25", "bm25"]), to="sql").text
 
 
 def test_vespa_evaluates_many_features():

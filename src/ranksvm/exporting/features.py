@@ -17,7 +17,6 @@ __all__ = [
     "parameters_of",
     "read_names",
     "read_templates",
-    "refuse_duplicates",
 ]
 
 # Name in the model -> name in the engine; or the names of all features, in order.
@@ -69,12 +68,12 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
         if not isinstance(new, str) or not new.strip():
             raise OptionError(f"names: the name of feature {name!r} is {new!r}: it must be text that is not empty.")
         if any(ord(character) < 32 or ord(character) == 127 for character in new):
-            raise OptionError(f"names: {new!r} has a control character.")
-    refuse_duplicates(found)
+            raise OptionError(f"names: {new!r} has a control character: rename the feature (names=..., or --names).")
+    _refuse_duplicates(found)
     return found
 
 
-def refuse_duplicates(names: Sequence[str]) -> None:
+def _refuse_duplicates(names: Sequence[str]) -> None:
     """Raise OptionError if two features have the same name."""
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in set(names[:i]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ranksvm.exporting.features import refuse_duplicates
+from ranksvm.exceptions import OptionError
 from ranksvm.exporting.request import Request, Target
 from ranksvm.exporting.tables import LOWEST
 from ranksvm.exporting.text import exact, self_test_text
@@ -170,9 +170,15 @@ def _threshold(cut: float) -> float:
 
 def _names(request: Request) -> list[str]:
     """The names as LightGBM writes them."""
-    names = [_NOT_IN_NAMES.sub("_", name) for name in request.names]
-    refuse_duplicates(names)
-    return names
+    names: dict[str, str] = {}
+    for name in request.names:
+        first = names.setdefault(written := _NOT_IN_NAMES.sub("_", name), name)
+        if first != name:
+            raise OptionError(
+                f"in LightGBM the features {first!r}, {name!r} would both be called {written!r}: rename one "
+                "(names=..., or --names)."
+            )
+    return list(names)
 
 
 LIGHTGBM = Target("lightgbm", ".txt", write)

@@ -36,12 +36,7 @@ def write(request: Request) -> bytes:
     table, view = _qualified(request.table), _qualified(request.name)
     if table == view:
         raise OptionError(f"the view and the table are both called {request.table!r}: give another name.")
-    if request.query_column in [request.names[column] for column in columns]:
-        raise OptionError(
-            f"{request.query_column!r} is the column of query ids and a feature: rename the feature (names=...)."
-        )
-    if "score" in [request.names[column].lower() for column in columns]:
-        raise OptionError("a feature is called 'score', like the column of scores of the view: rename it (names=...).")
+    _check_columns(request, columns)
     by_query = request.query_scaling is not None
     lines = [
         f'-- {request.scoring.model} as SQL, written by ranksvm: the view {view} adds a column "score".',
@@ -65,6 +60,23 @@ def write(request: Request) -> bytes:
         _test_of_view(request, columns, table, view),
     ]
     return ("\n".join(lines) + "\n").encode()
+
+
+def _check_columns(request: Request, columns: list[int]) -> None:
+    """Raise OptionError if two columns have the same name in a database that ignores case in names."""
+    named: dict[str, str] = {}
+    for name in [request.names[column] for column in columns]:
+        if name.lower() == request.query_column.lower():
+            raise OptionError(f"{name!r} is the column of query ids and a feature: rename the feature (names=...).")
+        if name.lower() == "score":
+            raise OptionError(
+                "a feature is called 'score', like the column of scores of the view: rename it (names=...)."
+            )
+        if (first := named.setdefault(name.lower(), name)) != name:
+            raise OptionError(
+                f"SQLite, DuckDB and MySQL take {first!r} and {name!r} for one column: rename one (names=..., or "
+                "--names)."
+            )
 
 
 def _select(request: Request, columns: list[int], table: str, what: str) -> str:
