@@ -96,6 +96,12 @@ def test_names_cannot_break_html_or_latex(results):
     )
 
 
+def test_names_cannot_break_lines_of_text_or_obey_a_terminal():
+    table = Table({"a\nb": ["x\ty", "\x1b[31mred"], "n": [1, 2]}, "of\na")
+    assert table.to_text() == "of\\na\na\\nb         n\nx\\ty         1\n\\x1b[31mred  2"
+    assert table.to_latex().startswith("% of\\na\n\\begin{tabular}")
+
+
 def test_ranking_data(data, tmp_path):
     named = ranksvm.RankingData(data.X, data.y, data.qid, np.arange(200).astype(str), ["bm25", "length", "clicks"])
     frame = named.to_frame()

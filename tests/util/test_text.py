@@ -96,3 +96,12 @@ def test_a_name_written_from_right_to_left_does_not_turn_what_follows_it():
     assert isolated("BM25 & größe 价格") == "BM25 & größe 价格"
     for name in ("نسبة", "עברית 3", "a\u202eb"):
         assert isolated(name) == f"\u2068{name}\u2069"
+
+
+def test_a_name_with_a_line_break_stays_in_its_line():
+    data = make_ranking(n_queries=5, n_docs=5, n_features=2, random_state=0)
+    frame = pd.DataFrame(data.X, columns=["a\nb", "c\td"])
+    explanation = RankSVM(C=0.1).fit(frame, data.y, qid=data.qid).explain(frame, qid=data.qid)
+    for text in (repr(explanation.document(0)), repr(explanation.query(data.qid[0]))):
+        assert any(line.startswith(r"a\nb ") for line in text.splitlines())
+        assert any(line.startswith(r"c\td ") for line in text.splitlines())

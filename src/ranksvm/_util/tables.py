@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from ranksvm._util.text import plain, power
+from ranksvm._util.text import one_line, plain, power
 from ranksvm.exceptions import MissingDependencyError, OptionError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Table:
         """The table for people, as a LaTeX ``tabular``."""
         rows, footer = self.body()
         lines = [
-            f"% {self.caption}",
+            f"% {one_line(self.caption)}",
             rf"\begin{{tabular}}{{{''.join('l' if text else 'r' for text in self.is_text())}}}",
             r"\toprule",
             _latex_row(self.head()),
@@ -115,7 +115,7 @@ class Table:
         """The table for people, as text with aligned columns."""
         rows, footer = self.body()
         text = self.is_text()
-        lines = [self.head(), *rows, *footer]
+        lines = [list(map(one_line, line)) for line in (self.head(), *rows, *footer)]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         aligned = [
             [
@@ -124,7 +124,7 @@ class Table:
             ]
             for line in lines
         ]
-        return "\n".join([self.caption, *("  ".join(cells).rstrip() for cells in aligned)])
+        return "\n".join([one_line(self.caption), *("  ".join(cells).rstrip() for cells in aligned)])
 
     def to_html(self, *, classes: bool = False) -> str:
         """The table for people, as an HTML ``table``.

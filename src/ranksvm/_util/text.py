@@ -16,6 +16,7 @@ __all__ = [
     "feature_labels",
     "isolated",
     "number",
+    "one_line",
     "place_in_words",
     "plain",
     "power",
@@ -34,6 +35,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def visible(text: str) -> str:
     """Text whose control characters are escaped as Python writes them, so that a terminal does not obey them."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_line(text: str) -> str:
+    """Text for a cell of a table or a line of text: ends of lines and tab characters are escaped, too."""
+    return "".join(ascii(each)[1:-1] if each in "\t\n\u2028\u2029" else each for each in visible(text))
 
 
 def isolated(name: str) -> str:

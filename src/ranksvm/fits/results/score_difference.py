@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ranksvm._util.checks import check_top
-from ranksvm._util.text import compared, feature_label, plain, told_apart
+from ranksvm._util.text import compared, feature_label, one_line, plain, told_apart
 
 __all__ = ["QueryExplanation", "ScoreDifference"]
 
@@ -264,5 +264,6 @@ def _or_none(weights: np.ndarray | None, names: Sequence[object]) -> np.ndarray 
 
 def aligned(rows: list[tuple[str, ...]]) -> list[str]:
     """Columns of text, the first aligned to the left, the others to the right."""
+    rows = [tuple(map(one_line, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
