@@ -17,7 +17,19 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
 import ranksvm
-from export_runtimes import RUNTIMES, elasticsearch, need, python, scores_of, solr, sql_statements, vespa
+from export_runtimes import (
+    RUNTIMES,
+    duckdb,
+    elasticsearch,
+    need,
+    python,
+    run,
+    scores_of,
+    solr,
+    sql_statements,
+    sqlite,
+    vespa,
+)
 from ranksvm import (
     AdditiveRankSVM,
     KernelRankSVM,
@@ -497,6 +509,17 @@ def test_a_misspelt_feature_is_refused(tmp_path):
     assert 'RangeError: the model has no feature "bm52"' in wrong.stderr
 
 
+def test_a_document_may_be_a_map_of_javascript(tmp_path):
+    """A Map was scored as 0."""
+    path = tmp_path / "ranker.js"
+    export(with_weights([1.0, -2.0], names=["bm25", "__proto__"]), path, to="javascript")
+    program = (
+        f"const {{ score }} = require({json.dumps(str(path))}); console.log(score(new Map([['bm25', 3], "
+        "['__proto__', 1]])), score(JSON.parse('{\"bm25\": 3, \"__proto__\": 1}')))"
+    )
+    assert run(need("node"), "-e", program) == "1 1\n"
+
+
 # ---- installation
 
 
@@ -697,6 +720,10 @@ def test_columns_that_differ_only_in_case():
         export(ranker, to="sql")
     assert '"bm25_b"' in export(ranker, to="sql", names={"bm25": "bm25_b"}).text
     assert '"bm25"' in export(with_weights([1.0, 0.0, 3.0], names=["a", "Bm25", "bm25"]), to="sql").text
+    ranker = with_weights([1.0, 2.0, 3.0], names=["a", "É", "é"])
+    X, qid = np.eye(3), np.zeros(3)
+    for found in (sqlite(export(ranker, to="sql"), X, qid), duckdb(export(ranker, to="sql"), X, qid)):
+        assert found.tolist() == [1.0, 2.0, 3.0]
 
 
 def test_vespa_evaluates_many_features():

@@ -25,9 +25,10 @@ $scores
 
   function rowOf(document) {
     if (!Array.isArray(document) && !ArrayBuffer.isView(document)) {
-      const unknown = Object.keys(document).find((name) => !KNOWN.has(name));
+      const given = document instanceof Map ? document : new Map(Object.entries(document));
+      const unknown = [...given.keys()].find((name) => !KNOWN.has(name));
       if (unknown !== undefined) throw new RangeError(`the model has no feature $${JSON.stringify(unknown)}`);
-      return NAMES.map((name) => (Object.prototype.hasOwnProperty.call(document, name) ? document[name] : 0));
+      return NAMES.map((name) => (given.has(name) ? given.get(name) : 0));
     }
     if (document.length !== WEIGHTS.length) {
       throw new RangeError(`a document has $${WEIGHTS.length} features, got $${document.length}`);
@@ -60,7 +61,8 @@ if (typeof module !== "undefined" && module.exports) {
 }
 """
 _STATIC = """
-  // Score of a document: an array of $n numbers, or an object of values by name, 0 where absent, and nothing else.
+  // Score of a document: an array of $n numbers, or an object or Map of values by name, 0 where absent, and nothing
+  // else.
   function score(document) {
     const row = rowOf(document);
     let sum = 0;
@@ -132,7 +134,8 @@ _SUMS = """
   }
 """
 _ADDITIVE_STATIC = """
-  // Score of a document: an array of $n numbers, or an object of values by name, 0 where absent, and nothing else.
+  // Score of a document: an array of $n numbers, or an object or Map of values by name, 0 where absent, and nothing
+  // else.
   // NaN, null or undefined is a missing value.
   function score(document) {
     return sumOf(rowOf(document).map((value) => value ?? NaN));

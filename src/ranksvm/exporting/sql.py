@@ -64,7 +64,7 @@ def write(request: Request) -> bytes:
 
 def _check_columns(request: Request, columns: list[int]) -> None:
     """Raise OptionError if two columns have the same name in a database that ignores case in names."""
-    named: dict[str, str] = {}
+    named: dict[bytes, str] = {}
     for name in [request.names[column] for column in columns]:
         if name.lower() == request.query_column.lower():
             raise OptionError(f"{name!r} is the column of query ids and a feature: rename the feature (names=...).")
@@ -72,7 +72,7 @@ def _check_columns(request: Request, columns: list[int]) -> None:
             raise OptionError(
                 "a feature is called 'score', like the column of scores of the view: rename it (names=...)."
             )
-        if (first := named.setdefault(name.lower(), name)) != name:
+        if (first := named.setdefault(name.encode().lower(), name)) != name:  # of letters in ASCII
             raise OptionError(
                 f"SQLite, DuckDB and MySQL take {first!r} and {name!r} for one column: rename one (names=..., or "
                 "--names)."
