@@ -223,6 +223,19 @@ def test_data_the_model_was_not_trained_on_are_refused(data):
         make_report(model, test, train=narrow)
 
 
+def test_features_in_another_order_are_refused(data):
+    """They were scored with the weights of other features."""
+    names = [f"feature {number}" for number in range(data.n_features)]
+    named = dataclasses.replace(data, feature_names=names)
+    ranker = ranksvm.RankSVM(C=0.1).fit(named.to_frame(library="pandas")[names], data.y, qid=data.qid)
+    turned = dataclasses.replace(data, X=data.X[:, ::-1], feature_names=names[::-1])
+    last = data.n_features - 1
+    with pytest.raises(DataError, match=f"column 0 of the data is 'feature {last}', but .* 'feature 0' there"):
+        make_report(ranker, turned)
+    with pytest.raises(DataError, match="feature_names_in_"):
+        make_report(ranksvm.RankSVM(C=0.1).fit(data.X, data.y, qid=data.qid), turned, baselines={"named": ranker})
+
+
 def test_what_is_refused(data):
     model = fitted(ranksvm.RankSVM(), data)
     for wrong, error, words in (

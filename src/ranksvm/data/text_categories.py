@@ -121,8 +121,16 @@ def features_for(model: object, data: Data) -> Features:
     Raises
     ------
     DataError
-        When a feature holds text, and the model learned from numbers.
+        When the features have other names than in training, or one holds text and the model learned from numbers.
     """
+    trained, names = getattr(steps_of(model)[0], "feature_names_in_", None), data.feature_names
+    if trained is not None and names is not None and len(trained) == len(names):
+        for column, (own, other) in enumerate(zip(map(str, trained), names, strict=True)):
+            if own != other:
+                raise DataError(
+                    f"column {column} of the data is {other!r}, but the model was trained with {own!r} there: give the "
+                    "features the names and the order of feature_names_in_."
+                )
     known = categories_of(model)
     refuse_texts(data, "the model was trained on numbers", known)
     return placed(data.X, data.feature_names or (), data.categories, known)
