@@ -72,6 +72,6 @@ def traced(problem: KernelProblem, solver: str, C: float, tol: float, patience: 
         return value, gap
 
     objective.certificate = noted
-    # not KernelProblem.solve, which computes Q again in float64 if float32 is too coarse for tol
-    trace.result = RankSVMProblem._solution(problem, C, None, enough, None)
+    # not KernelProblem._solve, which computes Q again in float64 if float32 is too coarse for tol
+    trace.result = RankSVMProblem._solve(problem, C, None, enough, None)
     return trace

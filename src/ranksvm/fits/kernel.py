@@ -196,7 +196,7 @@ class KernelProblem(RankSVMProblem):
         self._earlier_products = 0
         self._widening = WIDEN
 
-    def _solution(
+    def _solve(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: KernelPoint | None
     ) -> SolverResult:
         """The solution for one C: see `RankSVMProblem.solve`.
@@ -210,12 +210,12 @@ class KernelProblem(RankSVMProblem):
         elif point is not None and self.objective.reducible:
             self._widen()
             point = self.objective.evaluate(point.w)
-        result = super()._solution(C, start, interrupted, point)
+        result = super()._solve(C, start, interrupted, point)
         if result.status is not Status.INTERRUPTED and self._too_coarse(C, result):
             if self.objective.smoothing_suffices(result.point, self.tol):  # the width was the last one
                 self._widen()
             point = self._switch_to_float64(C, result.w)
-            result = super()._solution(C, None, interrupted, point).after(result)
+            result = super()._solve(C, None, interrupted, point).after(result)
         if result.n_iter > MANY_STEPS:
             self._widening = WIDEN_MORE
         return result

@@ -394,7 +394,7 @@ class LinearProblem(RankSVMProblem):
             return partial(super()._method(warm), most_products=most)
         return super()._method(warm) if self.signs is None else partial(projected_newton, warm_start=warm)
 
-    def _solution(
+    def _solve(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
     ) -> SolverResult:
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.

@@ -109,13 +109,13 @@ class RankSVMProblem:
             self._solutions = []
         elif len(self._solutions) > 1 and self._extrapolates:
             point = self._extrapolated(C, point)
-        result = self._solution(C, start, interrupted, point)
+        result = self._solve(C, start, interrupted, point)
         if result.n_iter > 0:
             others = [solution for solution in self._solutions if solution[0] != C]
             self._solutions = [*others, (C, result.w)][-N_SOLUTIONS:]
         return result
 
-    def _solution(
+    def _solve(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: Any
     ) -> SolverResult:
         """The solution for one C, from just this start."""
