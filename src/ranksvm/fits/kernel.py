@@ -332,7 +332,7 @@ class KernelProblem(RankSVMProblem):
         self.dtype = "float64"
         self.objective.width = width
         of_vector, vector = self.objective.coefficients, self.objective.vector
-        self._solutions = [(solved, vector(of_vector(w))) for solved, w in self._solutions]
+        self._solutions = [(log_C, vector(of_vector(w))) for log_C, w in self._solutions]
         if coefficients is None:
             return None
         self.objective.reweight(C)

@@ -88,7 +88,7 @@ class RankSVMProblem:
         self.loss = options.loss
         # the initial smoothing of the objective
         self.smoothing: dict[str, Any] = {"width": self.loss.first_width, "reducible": self.loss.smoothed}
-        # the last solutions, each of which began at the point of the one before: C and the variables
+        # the last solutions, each of which began at the point of the one before: log C (all different) and variables
         self._solutions: list[tuple[float, np.ndarray]] = []
 
     def solve(
@@ -107,12 +107,13 @@ class RankSVMProblem:
         """
         if point is None:
             self._solutions = []
-        elif len(self._solutions) > 1 and self._extrapolates:
+        elif len(self._solutions) > 1:
             point = self._extrapolated(C, point)
         result = self._solve(C, start, interrupted, point)
-        if result.n_iter > 0:
-            others = [solution for solution in self._solutions if solution[0] != C]
-            self._solutions = [*others, (C, result.w)][-N_SOLUTIONS:]
+        if result.n_iter > 0 and self._extrapolates:
+            log_C = float(np.log(C))
+            others = [solution for solution in self._solutions if solution[0] != log_C]
+            self._solutions = [*others, (log_C, result.w)][-N_SOLUTIONS:]
         return result
 
     def _solve(
@@ -142,8 +143,8 @@ class RankSVMProblem:
         value, gap = objective.certificate(point)
         if gap <= self.tol * value:
             return point
-        logs, solutions = np.log([known for known, _ in self._solutions]), [w for _, w in self._solutions]
-        weights = [
+        logs, solutions = np.array([log_C for log_C, _ in self._solutions]), [w for _, w in self._solutions]
+        weights = [  # of Lagrange's polynomial
             np.prod((np.log(C) - np.delete(logs, place)) / (logs[place] - np.delete(logs, place)))
             for place in range(len(logs))
         ]
