@@ -6,6 +6,7 @@ import pytest
 from _problems import additive_problem_of, kernel_problem_of, linear_problem_of
 from ranksvm import AdditiveRankSVM, KernelRankSVM, RankSVM, make_ranking
 from ranksvm.estimators.path import solve_along
+from ranksvm.fits import kernel
 from ranksvm.fits.problem import RankSVMProblem
 
 PROBLEMS = {
@@ -85,3 +86,31 @@ def test_values_of_C_may_have_the_same_logarithm(name, data):
     assert np.log(Cs[0]) == np.log(Cs[1])
     results, _ = solve(name, data, Cs, max_iter=2, tol=1e-12)  # fits that converge do not move for the second C
     assert all(np.isfinite(result.value) for result in results)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_an_extrapolated_point_is_used_only_if_it_is_better_than_the_last_solution(name, data, monkeypatch):
+    values, extrapolated = [], RankSVMProblem._extrapolated
+
+    def recorded(self, C, point):
+        found = extrapolated(self, C, point)
+        values.append((point.value, found.value))
+        return found
+
+    monkeypatch.setattr(RankSVMProblem, "_extrapolated", recorded)
+    solve(name, data, [0.01, 0.011, 0.0121, 100.0])
+    (near, extrapolated_near), (far, extrapolated_far) = values
+    assert extrapolated_near < near
+    assert extrapolated_far == far
+
+
+@pytest.mark.parametrize("multiple", [1.0, 10.0])
+def test_kernel_hinges_start_with_more_smoothing_and_after_many_steps_with_much_more(multiple, data, monkeypatch):
+    def n_steps():
+        problem = PROBLEMS["kernel"](data, loss="hinge")
+        return sum(result.n_iter for _, result in solve_along(problem, 2.0 ** np.arange(-5, 6)))
+
+    found = n_steps()
+    monkeypatch.setattr(kernel, "WIDEN", multiple)
+    monkeypatch.setattr(kernel, "WIDEN_MORE", multiple)
+    assert found < 0.7 * n_steps()
