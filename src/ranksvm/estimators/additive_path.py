@@ -1,4 +1,4 @@
-"""Additive models for ascending values of C; each fit starts from the previous solution."""
+"""Additive models for ascending values of C; each fit starts from the previous ones."""
 
 import copy
 import warnings

@@ -376,7 +376,7 @@ class AdditiveRankSVM(CalibratedMixin, DualMixin, AdditiveRanker, BaseEstimator)
         pair_weight: ArrayLike | None = None,
         event: ArrayLike | None = None,
     ) -> AdditivePath:
-        """Models for several values of C, each fit starting from the previous solution.
+        """Models for several values of C, each fit starting from the previous ones.
 
         The levels are computed once. For data in a file all values of C share each pass.
 

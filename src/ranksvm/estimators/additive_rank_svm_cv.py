@@ -55,7 +55,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
 
     The choice is made on validation data (``eval_set``) or by cross-validation over queries, as in `RankSVMCV`: for
     each step weight and number of interactions, models are fitted for ascending C, and each fit starts from the
-    previous solution. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
+    previous ones. A step weight of 0 gives the linear model, so that the result is a linear model if steps do not
     help.
 
     The levels of each fold are computed from its training part; for listed pairs, as in every fit to pairs, from all

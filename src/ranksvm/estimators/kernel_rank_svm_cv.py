@@ -32,7 +32,7 @@ class KernelRankSVMCV(ChoosingRanker, KernelRanker):
     """KernelRankSVM with C and gamma chosen by a ranking metric, on validation data or by folds of queries.
 
     There is one kernel matrix for each training part and each gamma. C ascends, and each fit starts from the previous
-    solution. With validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on
+    ones. With validation data (``eval_set``) the chosen solution is the model; with folds, the model is refitted on
     all data. Ties go to the smallest C, then to the smallest gamma.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The regularization path: solutions for ascending C, each the starting point of the next."""
+"""The regularization path: solutions for ascending C, each of which starts from the previous ones."""
 
 import logging
 import threading
@@ -202,7 +202,10 @@ def c_values(Cs: ArrayLike | None) -> np.ndarray:
 def solve_along(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """Yield a solution for each C, ascending; stop when the user interrupts."""
+    """Yield a solution for each C, ascending; stop when the user interrupts.
+
+    `RankSVMProblem.solve` decides where each fit starts.
+    """
     for C, result in _solutions(problem, Cs, interrupted):
         # the point (what was computed at the solution) has arrays with one entry per row, which would waste memory
         result = replace(result, point=None)

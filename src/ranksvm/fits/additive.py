@@ -284,7 +284,7 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
             return CodedTerm(open_device(names[0]), self._design, loss, data.n_threads, data.on_devices)
         return ThreadedTerm(self._design, loss, threads_for(options.loss, data.n_threads))
 
-    def _free_objective(self, term: DataTerm) -> LinearObjective:
+    def _unconstrained_objective(self, term: DataTerm) -> LinearObjective:
         if self.solver == "auto":
             self.solver = "newton"
         return AdditiveObjective(cast(SampledTerm, term), self.terms, 1.0, **self.smoothing)

@@ -60,7 +60,7 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
         self.options = options
         super().__init__(term_of(terms) if term is None else term, options, variable_signs(terms, levels.signs))
 
-    def _free_objective(self, term: DataTerm) -> LinearObjective:
+    def _unconstrained_objective(self, term: DataTerm) -> LinearObjective:
         if self.solver == "auto":
             self.solver = "newton"
         assert isinstance(term, PartitionedTerm)

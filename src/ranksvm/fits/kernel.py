@@ -66,11 +66,11 @@ LANDMARK_SHARE = 0.25
 SOLVER_VECTORS = 50
 # From the solution for another C, or for Q in float32, a smoothed loss starts with this multiple of the last width. At
 # the last width itself the steps are too short: pairs cross the smoothed interval within a small part of a step.
-# After a solution that took more than MANY_STEPS steps, the multiple is WIDEN_MORE. (Hinge, 11 values of C from 2^-5
-# to 2^5, seconds with two threads for the multiples 10, 30, 200, and for 10 and then 200: MQ2008, gamma = 2^-5 2.5,
-# 3.1, 3.7 and 2.4; gamma = 2^-2 12.1, 10.6, 11.6 and 10.4; gamma = 2^-1 25, 14, 14 and 15. OHSUMED, gamma = 2^-4, 28
-# for 30 and then 200, 19 for 10 and then 200. Linear models keep their width: their pairs move less, and 10 times the
-# width took up to 7 times as long.)
+# After the first solution that takes more than MANY_STEPS steps, the multiple is WIDEN_MORE. (Hinge, 11 values of
+# C from 2^-5 to 2^5, seconds with two threads for the multiples 10, 30, 200, and for 10 and then 200: MQ2008, gamma =
+# 2^-5 2.5, 3.1, 3.7 and 2.4; gamma = 2^-2 12.1, 10.6, 11.6 and 10.4; gamma = 2^-1 25, 14, 14 and 15. OHSUMED, gamma =
+# 2^-4, 28 for 30 and then 200, 19 for 10 and then 200. Linear models keep their width, except for direct steps: their
+# pairs move less, and 10 times the width took up to 7 times as long.)
 WIDEN, MANY_STEPS, WIDEN_MORE = 10.0, 25, 200.0
 # Largest effect of the rounding of Q on the Hessian, relative to its identity term: at 1 the problem may not be convex.
 # On MQ2008 at gamma = 2^-5 it is 0.09 at C = 32; at C = 1e4 a gap of 1e-5 was reported for an objective that was 1.3 %
@@ -199,7 +199,7 @@ class KernelProblem(RankSVMProblem):
     def _solve(
         self, C: float, start: np.ndarray | None, interrupted: threading.Event | None, point: KernelPoint | None
     ) -> SolverResult:
-        """The solution for one C: see `RankSVMProblem.solve`.
+        """The solution for one C, from this start.
 
         If C is so large that the problem with Q in float32 is not convex, or rounding has stopped the solver or changed
         the objective by more than a relative ``tol``, Q is recomputed in float64, and stays in float64.
@@ -433,8 +433,8 @@ class KernelProblem(RankSVMProblem):
 class FeatureProblem(LinearProblem):
     """Minimize ``1/2 |w|^2 + C * loss(phi(X) w)`` for features phi whose inner products approximate a kernel.
 
-    The features are computed for the rows of queries that have pairs. They have similar scales, so the trust region
-    method needs few products, and solver "auto" uses this method if explicit Hessians cost more.
+    The features are computed for the rows of queries that have pairs. Solver "auto" chooses as for linear models
+    (`choose_solver`).
 
     Parameters
     ----------

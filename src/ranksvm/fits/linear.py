@@ -338,9 +338,11 @@ class LinearProblem(RankSVMProblem):
         # solver "direct": True: all steps use the inverse of the Hessian; None: steps use it once that costs less
         self._direct = None if self._solver_was_auto else True
         self._direct_may_follow = False  # from TRON or the dual
-        self.objective = self._free_objective(term) if signs is None else self._constrained_objective(term, signs)
+        self.objective = (
+            self._unconstrained_objective(term) if signs is None else self._constrained_objective(term, signs)
+        )
 
-    def _free_objective(self, term: DataTerm) -> LinearObjective:
+    def _unconstrained_objective(self, term: DataTerm) -> LinearObjective:
         """The objective; with solver "auto", also choose the solver."""
         fraction_of: Callable[[Size], float] = worthwhile_fraction
         dual_size = self._dual_size(term)
@@ -456,11 +458,11 @@ class LinearProblem(RankSVMProblem):
         max_iter = self.max_iter - n_before
         if self.solver == "dual":
             return self._solve_dual(C, start, interrupted, point, max_iter)
-        by_products = self.solver == "direct" or self.newton is not newton
-        if by_products and self.loss.smoothed and point is not None:
-            # At the narrow width of another solution, steps are short. (Direct steps, six paths of 12 values of C, CPU
-            # seconds: 6.0 at this width, 2.3 at the warm width; with four values, each 30 times the last one, 4.9 and
-            # 1.5. Additive models, 15 values of C: MQ2008 82 and 15, OHSUMED 30 and 11.)
+        if self.loss.smoothed and point is not None and (self.solver == "direct" or self.newton is not newton):
+            # At the narrow width of another solution, direct steps and steps of additive models are short. (Direct
+            # steps, six paths of 12 values of C, CPU seconds: 6.0 at this width, 2.3 at the warm width; with four
+            # values, each 30 times the last one, 4.9 and 1.5. Additive models, 15 values of C: MQ2008 82 and 15,
+            # OHSUMED 30 and 11.)
             start, point = point.w, None
         with self._solver_from(C, start, interrupted, point) as solver:
             result = solver(max_iter=max_iter)

@@ -57,7 +57,7 @@ class PartitionedProblem(LinearProblem):
         self._options = options
         super().__init__(data, term, options, signs)
 
-    def _free_objective(self, term: DataTerm) -> LinearObjective:
+    def _unconstrained_objective(self, term: DataTerm) -> LinearObjective:
         self._choose(term)
         return LinearObjective(term, 1.0, **self.smoothing, fraction_of=_fraction)
 

@@ -66,7 +66,8 @@ class RankSVMProblem:
     scales_matter = True
     # stop when the duality gap meets tol ("gap"), or when the gradient does, as in published TRON ("gradient")
     stopping = "gap"
-    # the form of Newton's method that suits the objective
+    # the form of Newton's method that suits the objective: `newton` (explicit Hessians) or `newton_cg` (conjugate
+    # gradients with a good preconditioner)
     newton: ClassVar[Callable[..., SolverResult]] = staticmethod(newton)
 
     def __init__(

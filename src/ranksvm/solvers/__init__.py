@@ -1,4 +1,4 @@
-"""Solvers that minimize an objective, one file per method; they depend only on the Objective protocol."""
+"""Solvers: a file for each method, and what they share; they know an objective only by its protocol."""
 
 from ranksvm.solvers.adaptive import adaptive
 from ranksvm.solvers.alternating import alternating

@@ -148,7 +148,7 @@ class HessianObjective(SampledObjective[P], Protocol[P]):
     refined_cost : float
         Cost of a Hessian of more data, after `refine`; infinite if Hessians already use all data.
     products_since_hessian : int
-        Number of products since the last Hessian was built, maybe in earlier solves; the solver counts them.
+        Number of products since the last Hessian was built, maybe in earlier solves; `by_hessians` counts them.
     """
 
     n_variables: int
