@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
@@ -30,7 +29,6 @@ from ranksvm.fits.options import threads_for
 from ranksvm.fits.training_set import TrainingArguments, TrainingSet, training_set
 from ranksvm.objectives.additive import AdditiveObjective, SampledTerm
 from ranksvm.objectives.linear import LinearObjective
-from ranksvm.solvers import newton_cg
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
@@ -255,9 +253,6 @@ class AdditiveProblem(AnyAdditiveProblem["AdditiveProblem"], LinearProblem):
     options : AdditiveOptions
         The hyper-parameters.
     """
-
-    # the problem on a sample has the same structure, so the same method solves it
-    newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
 
     def __init__(self, data: AdditiveTrainingSet, terms: AdditiveTerms, options: AdditiveOptions):
         self.data = data

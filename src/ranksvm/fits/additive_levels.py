@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ from ranksvm.additive.interactions import chosen_pairs, coarse_pairs, pair_signs
 from ranksvm.exceptions import OptionError
 from ranksvm.fits.additive_options import AdditiveOptions, feature_numbers
 from ranksvm.fits.options import monotone_signs
+from ranksvm.solvers import newton_cg
 
 __all__ = ["AdditiveLevels", "AnyAdditiveProblem", "categorical_and_signs", "feature_scales", "variable_signs"]
 
@@ -180,6 +182,8 @@ class AnyAdditiveProblem(Generic[Problem]):
     options: AdditiveOptions
     n_threads: int
     scales_matter = False
+    # the problem on a sample has the same structure, so the same method solves it
+    newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
 
     # ---- implemented by subclasses
 

@@ -1,7 +1,6 @@
 """Additive problems whose rows a backend holds in parts: blocks of a file, or rows on the workers of a cluster."""
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from ranksvm.fits.additive_options import AdditiveOptions
 from ranksvm.fits.partitioned import PartitionedProblem
 from ranksvm.objectives import LinearObjective
 from ranksvm.objectives.additive import PartitionedAdditiveObjective
-from ranksvm.solvers import newton_cg
 from ranksvm.terms.parts.backend import Backend
 from ranksvm.terms.parts.term import PartitionedTerm
 from ranksvm.terms.protocol import DataTerm
@@ -43,8 +41,6 @@ class PartitionedAdditiveProblem(AnyAdditiveProblem["PartitionedAdditiveProblem"
     term : PartitionedTerm, optional
         The result of ``term_of`` for ``terms``, if it exists already.
     """
-
-    newton = staticmethod(partial(newton_cg, solve_sampled=newton_cg))
 
     def __init__(
         self,
