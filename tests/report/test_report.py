@@ -133,7 +133,7 @@ def test_one_baseline_has_nothing_to_correct(data):
         (make_pipeline(StandardScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (make_pipeline(ranksvm.QueryMinMaxScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (ranksvm.KernelRankSVM(gamma=0.1), {"weights": "there are no weights", "worst": "there are no weights"}),
-        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "were chosen among 4 settings"}),
+        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "gamma is at the end of its range"}),
         (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "C is at the end of its range"}),
         (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "Only weights of a RankSVM"}),
         (ranksvm.RankSVM(monotone="decreasing"), {"weights": "because monotone does not admit their sign"}),
@@ -304,6 +304,20 @@ def test_the_settings_of_an_additive_model_that_chose_them(data):
     found = section(make_report(model, data), "path")
     assert "among 4 settings" in found
     assert "step weight" in found
+
+
+def test_the_standard_error_after_early_stopping_is_for_the_chosen_settings():
+    train, valid = (
+        ranksvm.make_ranking(n, n_docs=10, n_features=4, random_state=seed) for n, seed in ((30, 9), (20, 109))
+    )
+    model = ranksvm.KernelRankSVMCV([1e-3, 0.1, 1.0, 10.0], [0.05, 0.5], early_stopping_rounds=1)
+    model.fit(train.X, train.y, qid=train.qid, eval_set=(valid.X, valid.y), eval_qid=valid.qid)
+    row, column = list(model.gammas_).index(model.gamma_), list(model.Cs_).index(model.C_)
+    assert row == 1
+    assert np.isnan(model.mean_scores_[0, -1])  # not tried
+    found = section(make_report(model, valid, n_worst=0), "path")
+    assert f"among {np.isfinite(model.mean_scores_).sum()} settings" in found
+    assert f"± {model.standard_errors_[row, column]:.4f} (one standard error)" in found
 
 
 def test_the_choice_of_a_kernel_names_c_and_gamma_and_leaves_room_for_the_curves(data):

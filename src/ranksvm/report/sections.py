@@ -97,17 +97,19 @@ def choice_section(subject: Subject) -> Section:
         text = "The model was fitted with the settings given: no other C was tried, so there is nothing to show here."
         return Section("path", title, [Text(text)])
     metric = ranker.fitted_params_["metric"]
-    error = float(ranker.standard_errors_.flat[int(ranker.best_iteration_ or 1) - 1])
+    found = np.flatnonzero(~np.isnan(ranker.mean_scores_))  # early stopping leaves out the others
+    error = float(ranker.standard_errors_.flat[found[(ranker.best_iteration_ or 1) - 1]])
     parts = ranker.scores_.shape[-1]
     on = f"mean over {parts} folds" if parts > 1 else "on validation data"
-    tried = f"{ranker.scores_[..., 0].size:,} settings"
+    tried = f"{len(found):,} settings"
     known = "" if math.isnan(error) or ranker.best_iteration_ is None else f" ± {number(error)} (one standard error)"
     gamma = getattr(ranker, "gamma_", None)
     chosen = f"C = {ranker.C_:.4g} was" if gamma is None else f"C = {ranker.C_:.4g} and gamma = {gamma:.4g} were"
     how = f"{metric}{by_rule(ranker.fitted_params_['rule'])}"
     text = f"{chosen} chosen among {tried} by {how}: {number(ranker.best_score_)}{known}, {on}."
-    if len(ranker.Cs_) > 1 and ranker.C_ in (ranker.Cs_[0], ranker.Cs_[-1]):
-        text += " C is at the end of its range: values beyond it may be better."
+    for name, value, values in (("C", ranker.C_, ranker.Cs_), ("gamma", gamma, getattr(ranker, "gammas_", []))):
+        if len(values) > 1 and value in (values[0], values[-1]):
+            text += f" {name} is at the end of its range: values beyond it may be better."
     if isinstance(ranker, AdditiveRankSVMCV):
         return Section("path", title, [Text(text), Grid(_settings_table(ranker, metric))])
     if isinstance(ranker, KernelRankSVMCV):
