@@ -145,6 +145,7 @@ def test_pairs_files_and_calibration(tmp_path):
         ({"step_weights": [True]}, "step_weights must be numbers"),
         ({"step_weights": []}, "step_weights must be a list"),
         ({"step_weights": [0.0], "linear": False}, "leave nothing to learn"),
+        ({"step_weights": [0.0, 1.0], "linear": False}, "leave nothing to learn"),
         ({"interactions": "all"}, "interactions must be"),
         ({"interactions": [1, -1]}, "interactions must be"),
         ({"interactions": [(0, 0)]}, "with itself"),

@@ -69,7 +69,7 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     Cs : array-like of float or None, default None
         Values of C to try; None: the powers of 4 from 4^-7 to 4^2.
     step_weights : array-like of float or None, default None
-        Step weights to try; None: 0, 1/2 and 2.
+        Step weights to try; None: 0, 1/2 and 2, or 1/2 and 2 with ``linear=False``, for which 0 is refused.
     metric, cv, convention, rule, early_stopping_rounds : optional
         As in `RankSVMCV`. Ties go to the smallest C, then to the smallest step weight, then to the fewest interactions.
     linear, max_bins, interaction_bins, categorical : optional
@@ -304,10 +304,12 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
             raise OptionError(f"step_weights must be a list of numbers, got {self.step_weights!r}.")
         for weight in weights.tolist():
             checks.check(step_weights=checks.not_negative(weight))
-        if not self.linear:  # without steps nothing would be left
+        if not self.linear and self.step_weights is None:
             weights = weights[weights > 0.0]
-        if not len(weights):
-            raise OptionError("linear=False and step_weights=0 leave nothing to learn.")
+        if not self.linear and weights[0] == 0.0:
+            raise OptionError(
+                "linear=False and a step weight of 0 leave nothing to learn: step_weights must be above 0."
+            )
         return [float(weight) for weight in weights]
 
     def _counts(self) -> list[int] | None:
