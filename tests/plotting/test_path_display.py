@@ -171,6 +171,18 @@ def test_additive_models(data):
         np.testing.assert_array_equal(line.get_ydata(), spreads)
 
 
+def test_the_limit_of_the_rule_is_by_the_best_of_all_settings_of_an_additive_model():
+    data = make_ranking(n_queries=30, n_docs=8, n_features=5, random_state=3)
+    options = {"step_weights": [0.0, 1.0], "cv": 3, "rule": "one_standard_error"}
+    search = AdditiveRankSVMCV([1e-4, 1e-3, 1e-2, 0.1], **options).fit(data.X, data.y, qid=data.qid)
+    best = np.unravel_index(search.mean_scores_.argmax(), search.mean_scores_.shape)
+    assert search.step_weights_[best[0]] != search.step_weight_
+    display = PathDisplay.from_estimator(search)
+    (limit,) = [line for line in display.ax_.get_lines() if line.get_label() == "best minus its standard error"]
+    assert limit.get_ydata()[0] == search.mean_scores_[best] - search.standard_errors_[best]
+    assert names(display)[-1] == "C = 0.0001, step weight 0 (one-standard-error rule)"
+
+
 def test_long_names_leave_room_for_the_axes(path):
     display = PathDisplay.from_path(path, feature_names=[f"{'a long name ' * 6}{number}" for number in range(12)])
     display.figure_.draw_without_rendering()

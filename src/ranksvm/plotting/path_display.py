@@ -126,6 +126,8 @@ class PathDisplay:
         self.chosen_C = chosen_C
         self.rule = rule
         self.quantity = quantity
+        self._limit: float | None = None  # of the one-standard-error rule; None: computed from the scores shown
+        self._setting = ""  # what was chosen besides C
 
     @classmethod
     def from_estimator(
@@ -178,6 +180,13 @@ class PathDisplay:
             chosen_C=estimator.C_,
             rule=estimator.fitted_params_["rule"],
         )
+        # the rule compares all settings of an additive model, also those that are not shown
+        best = np.nanargmax(estimator.mean_scores_)
+        display._limit = float(estimator.mean_scores_.flat[best] - estimator.standard_errors_.flat[best])
+        if isinstance(estimator, AdditiveRankSVMCV):
+            display._setting = f", step weight {estimator.step_weight_:g}"
+            if estimator.n_interactions_:
+                display._setting += f", {estimator.n_interactions_} interactions"
         return display.plot(ax, **options)
 
     @classmethod
@@ -277,7 +286,7 @@ class PathDisplay:
             named = self._plot_coefs(n_named, line_kw or {})
         if self.chosen_C is not None:
             self.chosen_line_ = self.ax_.axvline(
-                self.chosen_C, **_CHOSEN, label=c_name(self.chosen_C) + by_rule(self.rule)
+                self.chosen_C, **_CHOSEN, label=c_name(self.chosen_C) + self._setting + by_rule(self.rule)
             )
             named.append(self.chosen_line_)
         if named:
@@ -308,7 +317,7 @@ class PathDisplay:
             self.fill_between_ = self.ax_.fill_between(self.Cs, low, high, **(band | fill_between_kw))
             named.append(self.fill_between_)
             if self.rule == "one_standard_error":
-                limit = low[np.nanargmax(self.mean_scores)]
+                limit = low[np.nanargmax(self.mean_scores)] if self._limit is None else self._limit
                 style = {
                     "color": nth_color(0),
                     "linestyle": ":",

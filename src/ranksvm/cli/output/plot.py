@@ -74,11 +74,11 @@ def _draw(ranker: Any, metric: str, rule: str, axes: "Axes") -> int:
 
     if hasattr(ranker, "gammas_"):
         return len(GridDisplay.from_estimator(ranker, ax=axes).lines_)
+    if hasattr(ranker, "step_weights_"):
+        PathDisplay.from_estimator(ranker, ax=axes)
+        return 1
     names = ("scores", "mean_scores", "standard_errors")
     scores = {name: getattr(ranker, f"{name}_") for name in names}
-    if hasattr(ranker, "step_weights_"):  # several settings were compared: plot the chosen one
-        row = (ranker.best_iteration_ - 1) // len(ranker.Cs_)
-        scores = {name: values[row] for name, values in scores.items()}
     PathDisplay(ranker.Cs_, **scores, metric=metric, chosen_C=ranker.C_, rule=rule).plot(axes)
     return 1
 
