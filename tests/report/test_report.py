@@ -302,7 +302,8 @@ def test_a_report_on_an_additive_model(data):
 def test_the_settings_of_an_additive_model_that_chose_them(data):
     model = ranksvm.AdditiveRankSVMCV([0.01, 0.1], step_weights=[0.5, 1.0], cv=2).fit(data.X, data.y, qid=data.qid)
     found = section(make_report(model, data), "path")
-    assert "among 4 settings" in found
+    words = f"C = {model.C_:g} with step weight {model.step_weight_:g} and 0 interactions was chosen among 4 settings"
+    assert words in found
     assert "step weight" in found
 
 

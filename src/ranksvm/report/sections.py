@@ -105,6 +105,9 @@ def choice_section(subject: Subject) -> Section:
     known = "" if math.isnan(error) or ranker.best_iteration_ is None else f" ± {number(error)} (one standard error)"
     gamma = getattr(ranker, "gamma_", None)
     chosen = f"C = {ranker.C_:.4g} was" if gamma is None else f"C = {ranker.C_:.4g} and gamma = {gamma:.4g} were"
+    if isinstance(ranker, AdditiveRankSVMCV):
+        counted = f"{ranker.n_interactions_} interaction{'s' * (ranker.n_interactions_ != 1)}"
+        chosen = f"C = {ranker.C_:.4g} with step weight {ranker.step_weight_:g} and {counted} was"
     how = f"{metric}{by_rule(ranker.fitted_params_['rule'])}"
     text = f"{chosen} chosen among {tried} by {how}: {number(ranker.best_score_)}{known}, {on}."
     for name, value, values in (("C", ranker.C_, ranker.Cs_), ("gamma", gamma, getattr(ranker, "gammas_", []))):
