@@ -72,6 +72,9 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
         Step weights to try; None: 0, 1/2 and 2, or 1/2 and 2 with ``linear=False``, for which 0 is refused.
     metric, cv, convention, rule, early_stopping_rounds : optional
         As in `RankSVMCV`. Ties go to the smallest C, then to the smallest step weight, then to the fewest interactions.
+        Early stopping ends the values of C of one setting; then the next setting is tried. "one_standard_error" takes
+        the smallest C for which some setting has a mean score of at least the highest mean score minus its standard
+        error.
     linear, max_bins, interaction_bins, categorical : optional
         As in `AdditiveRankSVM`.
     interactions : int, "auto", list of int or list of pair, default 0
