@@ -158,6 +158,14 @@ def test_invalid_options(params, message):
         AdditiveRankSVMCV(cv=2, **params).fit(X, y, qid=qid)
 
 
+def test_all_pairs_of_features_are_tried_once():
+    data = ranksvm.make_ranking(n_queries=20, n_docs=10, n_features=4, random_state=0)
+    ranker = AdditiveRankSVMCV([0.01], step_weights=[1.0], interactions="auto", cv=2)
+    assert ranker.fit(data.X, data.y, qid=data.qid).interaction_counts_.tolist() == [0, 8]  # there are 6 pairs
+    ranker.set_params(interactions=[4, 6, 7])
+    assert ranker.fit(data.X, data.y, qid=data.qid).interaction_counts_.tolist() == [4, 6]
+
+
 def test_codes_of_validation_data_are_looked_up_once(monkeypatch):
     X, y, qid = curved()
     calls, plain = [], additive_levels.codes_of

@@ -80,7 +80,8 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
     interactions : int, "auto", list of int or list of pair, default 0
         As in `AdditiveRankSVM`, or several numbers to try; "auto" tries 0, 8 and 32. For each step weight, the model
         without interactions is fitted for the middle value of ``Cs``. A number n then means the n pairs of features
-        with the largest bounds at this solution, for every C.
+        with the largest bounds at this solution, for every C. Of several numbers that mean all pairs,
+        the smallest is tried.
     loss, huber_width, pair_selection, pair_weighting, monotone, solver, tol, max_iter, keep_on_interrupt : optional
         As in `AdditiveRankSVM`.
     device : str, default "cpu"
@@ -250,6 +251,10 @@ class AdditiveRankSVMCV(ChoosingRanker, AdditiveRanker):
 
     def _settings(self, data: Any) -> list[Setting]:
         counts = self._counts()
+        if counts is not None:  # all pairs of features once
+            n_features = len(data.levels.ranges)
+            most = n_features * (n_features - 1) // 2
+            counts = [count for place, count in enumerate(counts) if place == 0 or counts[place - 1] < most]
         weights = self._step_weights()
         return [Setting(weight, count) for weight in weights for count in ([None] if counts is None else counts)]
 
