@@ -18,6 +18,19 @@ PROBLEMS = {
 }
 
 
+class ExponentialFunction:
+    """``exp(-m)`` as a user would write it."""
+
+    def value(self, margins):
+        return np.exp(-margins)
+
+    def derivative(self, margins):
+        return -np.exp(-margins)
+
+    def curvature(self, margins):
+        return np.exp(-margins)
+
+
 @pytest.fixture(scope="module")
 def data():
     return make_ranking(n_queries=30, n_docs=20, n_features=5, random_state=0)
@@ -51,6 +64,16 @@ def test_values_of_C_may_be_repeated_and_anywhere(name, data):
     results, _ = solve(name, data, Cs)
     for C, result in zip(Cs, results, strict=True):
         assert result.value == pytest.approx(PROBLEMS[name](data, tol=1e-8).solve(C).value, rel=1e-4)
+
+
+@pytest.mark.parametrize("Cs", [[100.0, np.nextafter(100.0, 200.0), 200.0], [0.3, 0.1 + 0.2, 1.0, 3.0]], ids=str)
+@pytest.mark.parametrize("loss", ["squared_hinge", ExponentialFunction()], ids=["squared_hinge", "exponential"])
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_solutions_for_nearly_equal_values_of_C_are_not_extrapolated(name, loss, Cs, data):
+    with np.errstate(all="raise"):  # the logarithms of 100 and the next number are equal
+        results, _ = solve(name, data, Cs, loss=loss, max_iter=1)
+    assert all(np.isfinite(result.value) for result in results)
 
 
 def test_a_new_path_does_not_start_from_the_last_one(data, monkeypatch):
