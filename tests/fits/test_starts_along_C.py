@@ -58,6 +58,14 @@ def test_they_save_products(name, loss, data, monkeypatch):
             assert result.gap <= 1e-4 * result.value
 
 
+def test_they_cost_no_products_after_large_steps_of_C(monkeypatch):
+    data, Cs = make_ranking(n_queries=20, n_docs=10, n_features=7, random_state=2), 16.0 ** np.arange(5)
+    _, products = solve("additive", data, Cs)
+    monkeypatch.setattr(RankSVMProblem, "_extrapolated", lambda self, C, point: point)
+    _, without = solve("additive", data, Cs)
+    assert products <= 1.1 * without
+
+
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_values_of_C_may_be_repeated_and_anywhere(name, data):
     Cs = [0.01, 0.01, 0.0100001, 0.3, 0.3, 40.0, 41.0]
