@@ -110,15 +110,6 @@ def test_additive_hinges_start_with_more_smoothing_than_the_last_solution_had(da
     assert products[0] < 1.2 * products[1]
 
 
-@pytest.mark.filterwarnings("error::RuntimeWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_values_of_C_may_have_the_same_logarithm(name, data):
-    Cs = [1000.0, np.nextafter(1000.0, 2000.0), 2000.0]
-    assert np.log(Cs[0]) == np.log(Cs[1])
-    results, _ = solve(name, data, Cs, max_iter=2, tol=1e-12)  # fits that converge do not move for the second C
-    assert all(np.isfinite(result.value) for result in results)
-
-
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_an_extrapolated_point_is_used_only_if_it_is_better_than_the_last_solution(name, data, monkeypatch):
     values, extrapolated = [], RankSVMProblem._extrapolated
