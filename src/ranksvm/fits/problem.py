@@ -28,8 +28,8 @@ FEW_ROWS = 10_000
 # 323, 293, 346 and 439. RBF kernels, 6 values of gamma and 11 of C, through 0, 2, 3 and 4: 2,277, 1,827, 1,780 and
 # 1,835.)
 N_SOLUTIONS = 3
-# A solution replaces those whose log C differs by at most this: their differences are mostly error, which the polynomial
-# would multiply.
+# A solution replaces those whose log C differs by at most this: their differences are mostly error, which the
+# polynomial would multiply.
 NEARLY_EQUAL = 0.01
 NOTHING_LEARNED = (
     "The fit found nothing to learn: all weights are 0, and every document has the same score. The two documents of "
