@@ -21,6 +21,7 @@ THREADS = 2
 # of LightGBM
 TREES, LEAVES = 300, 31
 CS = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
+PATH_CS = 2.0 ** np.arange(-13, 2)
 
 
 @cache
@@ -88,6 +89,25 @@ def small_fit(repeats: int, smoke: bool) -> list[list[str]]:
         actions[f"LightGBM, {trees} trees of {leaves} leaves"] = partial(boosted, data, 1, trees, leaves)
     rows = compared(actions, repeats, "additive, 16 bins, C = 0.001")
     return [["MQ2007-partial fold 1", "1", *row] for row in rows]
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+
+def path(name: str, loss: str, smoke: bool) -> list[list[str]]:
+    """Time a path along C and separate fits for the same values, with one thread; count products with the Hessian."""
+    if data_folder() is None:
+        return []
+    data, Cs = read(name), PATH_CS[::7] if smoke else PATH_CS
+    model = AdditiveRankSVM(loss=loss, n_jobs=1)
+    actions = {
+        "path": lambda: model.path(data.X, data.y, qid=data.qid, Cs=Cs).models,
+        "fits": lambda: [additive(data, 1, C, loss=loss) for C in Cs],
+    }
+    times = interleaved(actions, 1 if loss == "hinge" or smoke else 3)
+    products = [str(sum(each.history_["hessian_products"][-1] for each in solve())) for solve in actions.values()]
+    ratio = times["fits"].min() / times["path"].min()
+    return [[f"{name} fold 1", loss, *map(summary, times.values()), f"{ratio:.2f}", *products]]
 
 
 # -- the bounds of all pairs -------------------------------------------------------------------------------------------
@@ -199,6 +219,18 @@ def speed_sections(smoke: bool) -> list[Section]:
             "fitted model: levels, codes, solution and certificate; LightGBM's are with its histograms of the data and "
             "without early stopping. Ratios are of the least times, to the first row of the same data.",
             "### Fits",
+        ),
+        part(
+            "paths",
+            {
+                f"{name}, {loss}": partial(path, name, loss, smoke)
+                for name in ("MQ2008", "OHSUMED", "MQ2007-partial")[: 1 if smoke else 3]
+                for loss in ("squared_hinge", "hinge", "logistic")[: 1 if smoke else 3]
+            },
+            ["data", "loss", "path, s", "separate fits, s", "ratio", "products, path", "separate fits"],
+            "### Paths",
+            f"`AdditiveRankSVM.path` for {len(PATH_CS)} values of C from 2^-13 to 2, and separate fits for the same "
+            "values; one thread.",
         ),
         part(
             "bounds",
