@@ -133,6 +133,7 @@ def test_one_baseline_has_nothing_to_correct(data):
         (make_pipeline(StandardScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (make_pipeline(ranksvm.QueryMinMaxScaler(), ranksvm.RankSVM()), {"worst": "contribute most"}),
         (ranksvm.KernelRankSVM(gamma=0.1), {"weights": "there are no weights", "worst": "there are no weights"}),
+        (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "were chosen among 4 settings"}),
         (ranksvm.KernelRankSVMCV(Cs=[0.1, 1.0], gammas=[0.1, 1.0], cv=2), {"path": "gamma is at the end of its range"}),
         (ranksvm.RankSVMCV(Cs=[0.1, 1.0], cv=2), {"path": "C is at the end of its range"}),
         (ranksvm.FactorizedRankSVM(random_state=0), {"fit": "not convex", "weights": "Only weights of a RankSVM"}),
