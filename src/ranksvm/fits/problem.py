@@ -141,8 +141,9 @@ class RankSVMProblem:
         return self.newton is not newton and self.solver != "tron" and not self.objective.reducible
 
     def _extrapolated(self, C: float, point: Any) -> Any:
-        """The extrapolated point if its value is smaller and its gap at most its value; else that of the last solution.
+        """A point extrapolated from the last solutions; or ``point``, the last solution, if that is the better start.
 
+        The extrapolated point is used if its value is smaller than that of ``point``, and its gap is at most its value.
         After a large step of C, many pairs may have crossed their margin at the extrapolated point, so that its gap is
         large, and steps from there are poor although its value is smaller. (Additive models, squared hinge, products
         with the Hessian by the value alone, by both conditions, and without extrapolated points: 200 rows, C = 1, 16,
@@ -153,11 +154,11 @@ class RankSVMProblem:
         value, gap = objective.certificate(point)
         if gap <= self.tol * value:
             return point
-        logs, solutions = np.array([log_C for log_C, _ in self._solutions]), [w for _, w in self._solutions]
-        weights = [  # of Lagrange's polynomial
-            np.prod((np.log(C) - np.delete(logs, place)) / (logs[place] - np.delete(logs, place)))
-            for place in range(len(logs))
-        ]
+        logs, solutions = zip(*self._solutions, strict=True)
+        weights = []  # of Lagrange's polynomial
+        for place, log_C in enumerate(logs):
+            others = np.delete(logs, place)
+            weights.append(np.prod((np.log(C) - others) / (log_C - others)))
         found = objective.evaluate(np.tensordot(weights, solutions, 1), point)
         if not (found.value < point.value and found.gap <= found.value):
             found, point = point, found
