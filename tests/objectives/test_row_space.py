@@ -35,7 +35,7 @@ def make_problem(loss="squared_hinge", n_queries=6, sparse=False, C=0.3, memory=
 @pytest.mark.parametrize("n_queries", [1, 6, 20])
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("C", [1e-3, 1.0, 1e6])
-def test_the_inverse_is_that_of_the_whole_hessian(loss, n_queries, sparse, C):
+def test_the_inverse_is_that_of_the_whole_hessian(loss, n_queries, sparse, C, factorization):
     objective, oracle, rng = make_problem(loss, n_queries, sparse, C)
     w, r = 0.1 * rng.normal(size=(2, N_FEATURES))
     point = objective.evaluate(w)

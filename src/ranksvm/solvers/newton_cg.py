@@ -29,7 +29,7 @@ CG_PRODUCTS = 1000
 # If a step takes at least FEW_PRODUCTS products, and these cost INVERSE_SHARE of the cost of an inverse of the Hessian,
 # every later step computes the inverse. So do later steps once the products of all steps have cost as much as INVERSES
 # inverses. On MQ2008 at gamma = 2^-1, C = 32 the squared hinge takes about 100 products instead of 600.
-INVERSE_SHARE, INVERSES = 0.5, 3.0
+INVERSE_SHARE, INVERSES = 0.8, 5.0
 FEW_PRODUCTS = 4
 # The relaxed problem is solved to this relative gap: its solution is only a starting point.
 RELAXED_TOL = 0.1
