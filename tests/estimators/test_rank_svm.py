@@ -532,7 +532,44 @@ def test_direct_steps_along_a_path_take_about_as_many_as_single_fits():
     assert path.n_iter.sum() <= 2 * n_single
 
 
-def test_auto_takes_direct_steps_for_fewer_rows_than_features():
+@pytest.fixture(params=[0.0, np.inf], ids=["direct steps first", "another solver first"])
+def first_solver(request, monkeypatch):
+    """Direct steps begin wherever they may, or nowhere."""
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_SHARE", request.param)
+    return "direct" if request.param == 0.0 else "other"
+
+
+def make_correlated(n_queries, n_features=300):
+    X, y, qid = make_wide(n_queries)
+    random = np.random.default_rng(3)
+    factors = X[:, :20] * np.linspace(1.0, 0.1, 20)
+    return factors @ random.normal(size=(20, n_features)) + 0.05 * random.normal(size=(80, n_features)), y, qid
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_auto_begins_with_direct_steps_if_rows_are_correlated(loss):
+    X, y, qid = make_correlated(20)
+    model = RankSVM(C=10.0, loss=loss).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("direct", True)
+    expected = RankSVM(C=10.0, loss=loss, solver="direct").fit(X, y, qid=qid)
+    assert model.n_iter_ == expected.n_iter_  # no iteration of another solver
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    # at a small C, other solvers are faster
+    small = RankSVM(C=1e-6, loss=loss).fit(X, y, qid=qid)
+    assert (small.solver_, small.converged_) == ("dual" if loss == "hinge" else "tron", True)
+    # independent rows: the dual
+    assert RankSVM(C=10.0, loss=loss).fit(*make_wide(20)[:2], qid=qid).solver_ == "dual"
+    # sparse rows are not examined
+    sparse = sp.csr_matrix(np.hstack([X, np.zeros((80, 2000))]))  # an explicit Hessian would be too large
+    assert RankSVM(C=1e-6, loss=loss).fit(sparse, y, qid=qid).solver_ == "dual"
+    # the first fit of a path chooses, the others begin at its solution
+    path = regularization_path(X, y, qid=qid, Cs=[1.0, 10.0], loss=loss)
+    assert path.converged.all()
+    assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-4)
+
+
+def test_auto_takes_direct_steps_for_fewer_rows_than_features(monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_SHARE", np.inf)
     X, y, qid = make_wide(1)
     sparse = sp.csr_matrix(np.hstack([X, np.zeros((80, 2000))]))  # an explicit Hessian would be too large
     for rows in (X, sparse):
@@ -548,7 +585,7 @@ def test_auto_takes_direct_steps_for_fewer_rows_than_features():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_solvers_that_take_over_share_max_iter_and_keep_the_better_solution():
+def test_solvers_that_take_over_share_max_iter_and_keep_the_better_solution(first_solver):
     X, y, qid = make_wide(1)
     options = {"C": 1e4, "tol": 1e-6}
     whole = RankSVM(**options).fit(X, y, qid=qid)
@@ -574,7 +611,7 @@ def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_tron_continues_where_round_off_stops_direct_steps():
+def test_tron_continues_where_round_off_stops_direct_steps(first_solver):
     X, y, qid = make_wide(1)
     assert RankSVM(C=1e6, tol=1e-12).fit(X, y, qid=qid).solver_ == "tron"
     assert RankSVM(C=1e6, tol=1e-12, solver="direct").fit(X, y, qid=qid).solver_ == "direct"
@@ -590,8 +627,9 @@ def has_a_consistent_trace(model):
 
 
 @pytest.mark.parametrize("C", [1e8, 1e16])
-def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solution(C, monkeypatch):
+def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solution(C, first_solver, monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_INVERSES", 1)
+    monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_CORRELATION", 0.0)
     X, y, qid = make_wide(20)
     model = RankSVM(C=C).fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("dual", True)
@@ -610,7 +648,7 @@ def test_no_solver_follows_if_round_off_stops_the_dual_of_the_hinge():
         assert other.duality_gap_ > model.duality_gap_
 
 
-def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solution():
+def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solution(first_solver):
     X, y, qid = make_wide(1)
     model = RankSVM(C=1e8).fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("tron", True)
@@ -619,7 +657,7 @@ def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solut
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("n_queries", "C"), [(1, 1e4), (20, 1e8)])
-def test_max_iter_is_for_all_solvers_of_auto_together(n_queries, C):
+def test_max_iter_is_for_all_solvers_of_auto_together(n_queries, C, first_solver):
     X, y, qid = make_wide(n_queries)
     for max_iter in range(1, 25):
         model = RankSVM(C=C, tol=1e-6, max_iter=max_iter).fit(X, y, qid=qid)
@@ -628,6 +666,7 @@ def test_max_iter_is_for_all_solvers_of_auto_together(n_queries, C):
 
 
 def test_an_interrupt_as_direct_steps_begin_keeps_the_model_of_tron(monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_SHARE", np.inf)
     X, y, qid = make_wide(1)
     solve = newton_cg
 

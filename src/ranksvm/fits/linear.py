@@ -28,7 +28,16 @@ from ranksvm.losses import LossSpec
 from ranksvm.objectives import ConstrainedObjective, DualPoint, DualSize, LinearObjective, PairDual
 from ranksvm.solvers import SolverResult, Status, dual_ascent, newton, newton_cg, projected_newton
 from ranksvm.solvers.cone import SignCone
-from ranksvm.terms.hessian_cost import Size, hessian_cost, no_hessian, sampled_fraction, worthwhile_fraction
+from ranksvm.terms.hessian_cost import (
+    DIFFERENCES,
+    Size,
+    expected_products,
+    hessian_cost,
+    mean_squared_cosine,
+    no_hessian,
+    sampled_fraction,
+    worthwhile_fraction,
+)
 from ranksvm.terms.host import ThreadedTerm
 from ranksvm.terms.protocol import DataTerm
 
@@ -66,14 +75,23 @@ DIRECT_ROWS = 4000
 # that reached tol took, with the squared hinge, at most 2.2 times as long as the faster of TRON and direct steps, the
 # median 1.1. With 15 inverses it was 4.2 times at most, with 6 inverses 2.7.)
 HINGE_INVERSES, SMOOTH_INVERSES = 40, 8
+# With dense rows, direct steps begin at once if conjugate gradients are expected to cost at least DIRECT_SHARE times as
+# much as direct steps for the squared hinge, whose second derivative is CURVATURE.
+DIRECT_SHARE, CURVATURE = 0.5, 2.0
+# They do not replace the dual unless rows are correlated: otherwise, a visit to the pairs of a query hardly changes the
+# margins of others, and the dual needs few epochs. Rows are correlated if their number times the mean squared cosine of
+# two differences is at least HINGE_CORRELATION or SMOOTH_CORRELATION. (It is 0.4 to 0.7 with independent features of
+# equal variance. With 800 x 2,500, where it is 5 to 6, the squared hinge takes 55, 70, 67 ms with direct steps and 58,
+# 120, 111 ms if the dual begins, C = 1e-3, 0.1 and 10; the hinge takes 109, 131, 122 and 60, 92, 120 ms.)
+HINGE_CORRELATION, SMOOTH_CORRELATION = 8.0, 4.0
 # If round-off stops direct steps at a larger relative gap, TRON does not continue there but begins where the fit began:
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
 # 0; from the point of direct steps, 1,000 without convergence.)
 NEAR = 1.0
-# An epoch of the dual takes as long as reading EPOCH_ROW of each row, and EPOCH_WORK bytes for each multiplication of a
-# cycle in which every alpha changes. (This is 0.7 to 1.9 times the time that epochs of seven problems with 1,600 to
-# 144,000 pairs take.)
-EPOCH_ROW, EPOCH_WORK = 0.6, 2.8
+# An epoch of the dual takes as long as reading EPOCH_ROW (sparse, dense) of each row, and EPOCH_WORK bytes for each
+# multiplication of a cycle in which every alpha changes. (This is 0.6 to 1.7 times the time that epochs of eight
+# problems with 1,000 to 12,000 pairs take.)
+EPOCH_ROW, EPOCH_WORK = (4.5, 0.6), 2.8
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
 # if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
@@ -392,7 +410,7 @@ class LinearProblem(RankSVMProblem):
         if self.solver == "direct":
             return partial(newton_cg, warm_start=warm, direct=self._direct)
         if self.solver == "tron" and self._direct_may_follow:
-            most = self._cost_of_direct_steps() / self._row_space.product_cost()
+            most = self._cost_of_direct_steps(self._n_inverses) / self._row_space.product_cost()
             return partial(super()._method(warm), most_products=most)
         return super()._method(warm) if self.signs is None else partial(projected_newton, warm_start=warm)
 
@@ -403,8 +421,12 @@ class LinearProblem(RankSVMProblem):
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
         else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
-        the solution, the dual continues where it had stopped, or else TRON begins where the fit began.
+        the solution, the dual continues where it had stopped or begins, or else TRON begins where the fit began.
         """
+        chosen = self.solver
+        if self._direct_may_follow and start is None and point is None:
+            with one_blas_thread():
+                self._choose_for_few_rows(C)
         result = before = self._solve_alone(C, start, interrupted, point)
         first = self.solver
         begin: np.ndarray | None = None if first == "dual" else start if point is None else point.w
@@ -414,7 +436,7 @@ class LinearProblem(RankSVMProblem):
             self._direct, self._direct_may_follow = True, False
             result = self._continue_with("direct", C, begin, interrupted, result)
         near = result.relative_gap <= (before.relative_gap if first == "dual" else NEAR)
-        if self.solver == "direct" and first == "dual" and not near and not self._is_done(result):
+        if self.solver == "direct" and chosen == "dual" and not near and not self._is_done(result):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
@@ -507,12 +529,38 @@ class LinearProblem(RankSVMProblem):
         if not self._direct_may_follow:
             return DUAL_EPOCHS
         dual = DualSize.of(self.pairs)
-        epoch = EPOCH_ROW * self.objective.term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work
-        return float(min(MAX_EPOCHS, self._cost_of_direct_steps() / epoch))
+        term = self.objective.term
+        epoch = EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work
+        return float(min(MAX_EPOCHS, self._cost_of_direct_steps(self._n_inverses) / epoch))
 
-    def _cost_of_direct_steps(self) -> float:
-        """The number of bytes that can be read in the time that direct steps are expected to take."""
-        objective, n_inverses = self._row_space, HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
+    def _choose_for_few_rows(self, C: float) -> None:
+        """Replace the solver that "auto" has chosen, TRON or the dual, if a few rows show that another one is faster.
+
+        With correlated rows, the dual is slow except for the hinge at small C.
+        """
+        term = self.objective.term
+        differences = term.differences(DIFFERENCES) if term.dense else None
+        squared_cosine = None if differences is None else mean_squared_cosine(differences)
+        if differences is None or squared_cosine is None:
+            return
+        least = HINGE_CORRELATION if self.loss.smoothed else SMOOTH_CORRELATION
+        if self.solver == "dual" and squared_cosine * term.n_rows < least:
+            return
+        square = float(np.mean(np.square(differences))) * CURVATURE * float(np.sum(self.pairs.weight_per_query))
+        n_products = expected_products(differences, np.full(1, 1.0 + C * square), term.n_rows, -np.log(self.tol))
+        cost = n_products * self._row_space.product_cost()
+        if cost >= DIRECT_SHARE * self._cost_of_direct_steps(SMOOTH_INVERSES):
+            self.solver, self._direct, self._direct_may_follow = "direct", True, False
+        elif not self.loss.smoothed:
+            self.solver = "tron"
+
+    @property
+    def _n_inverses(self) -> float:
+        return HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
+
+    def _cost_of_direct_steps(self, n_inverses: float) -> float:
+        """The expected time of direct steps that compute this number of inverses, as a number of bytes to read."""
+        objective = self._row_space
         # a step evaluates the objective, and applies the Hessian and its inverse
         step = objective.largest_inverse_cost() + 3.0 * objective.product_cost()
         return n_inverses * step + objective.gram_cost()

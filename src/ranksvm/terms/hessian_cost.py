@@ -14,6 +14,7 @@ __all__ = [
     "expected_products",
     "fraction_of_sample",
     "hessian_cost",
+    "mean_squared_cosine",
     "no_hessian",
     "sampled_fraction",
     "worthwhile_fraction",
@@ -286,16 +287,12 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
     .. [1] O. Axelsson and G. Lindskog (1986). "On the rate of convergence of the preconditioned conjugate gradient
        method." Numerische Mathematik 48, 499-523.
     """
-    scaled = differences / np.sqrt(scale)
-    gram = scaled @ scaled.T
-    squares = gram.diagonal()
-    inverse = np.divide(1.0, squares, out=np.zeros(len(squares)), where=squares > 0.0)
-    m, n = np.count_nonzero(inverse), differences.shape[1]
-    if m < 2:
+    n = differences.shape[1]
+    squared_cosine = mean_squared_cosine(differences / np.sqrt(scale))
+    if squared_cosine is None:
         return 0.0
-    cosine_square = float(inverse @ (gram * gram) @ inverse - m) / (m * (m - 1))
     rank, spread = min(n_rows, n), np.sqrt(n / n_rows)
-    eigenvalues = _decay(n, cosine_square)
+    eigenvalues = _decay(n, squared_cosine)
     eigenvalues[:rank] *= np.linspace((1.0 + spread) ** 2, (1.0 - spread) ** 2, rank)
     eigenvalues[rank:] = 0.0
     identity = float(np.mean(1.0 / scale))
@@ -303,6 +300,26 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
     with np.errstate(divide="ignore"):  # equal eigenvalues: one product
         rates = 2.0 * np.arctanh(np.sqrt(eigenvalues[-1] / eigenvalues))
     return float((np.arange(n) + (0.5 * log_reduction + np.log(2.0)) / rates).min())
+
+
+def mean_squared_cosine(differences: np.ndarray) -> float | None:
+    """The mean square of the cosine of the angle between two differences.
+
+    Parameters
+    ----------
+    differences : ndarray of float64, shape (n_differences, n_variables)
+        Differences of rows of pairs.
+
+    Returns
+    -------
+    float or None
+        The mean; None if fewer than two differences are not 0.
+    """
+    gram = differences @ differences.T
+    squares = gram.diagonal()
+    inverse = np.divide(1.0, squares, out=np.zeros(len(squares)), where=squares > 0.0)
+    m = np.count_nonzero(inverse)
+    return None if m < 2 else float(inverse @ (gram * gram) @ inverse - m) / (m * (m - 1))
 
 
 def _decay(n: int, squares: float) -> np.ndarray:
