@@ -129,6 +129,7 @@ def wide(n: int, n_features: int, n_queries: int, factors: int) -> RankingData:
 def wide_rows(name: str, data: RankingData, Cs: tuple[float, ...]) -> list[tuple]:
     """Fits of a linear model, including the solver that "auto" would choose without direct steps."""
     rows = []
+    time.sleep(0.5)  # the threads of BLAS that made the data wait actively for a while, which is processor time
     for loss in LOSSES:
         for C in Cs:
             for solver in ("auto", "auto without direct", "direct", "tron"):
