@@ -9,7 +9,7 @@ from ranksvm._util import memory
 from ranksvm.additive import bins
 from ranksvm.datasets import file_data
 from ranksvm.datasets.cache import reader
-from ranksvm.exceptions import DataError
+from ranksvm.exceptions import DataError, NoComparablePairsError
 from ranksvm.fits import additive_file, file_training_set
 from ranksvm.terms.parts import file_backend
 from ranksvm.terms.parts.file_backend import FileBackend
@@ -189,6 +189,14 @@ def test_infinite_values_are_refused_with_their_place(tmp_path):
     RankingData(X, data.y, data.qid).save(tmp_path / "infinite.rsd")
     with pytest.raises(DataError, match=r"infinite.rsd contains infinity at X\[431, 2\]"):
         AdditiveRankSVM().fit(RankingData.load(tmp_path / "infinite.rsd"))
+
+
+def test_rows_without_pairs_are_refused_before_x_is_read(tmp_path, monkeypatch):
+    data = made(tmp_path)
+    monkeypatch.setattr(FileBackend, "each", None)
+    for given in ({"y": np.zeros(data.n_rows)}, {"sample_weight": np.zeros(data.n_rows)}):
+        with pytest.raises(NoComparablePairsError):
+            AdditiveRankSVM().fit(data, **given)
 
 
 def test_a_warm_start_takes_no_steps(tmp_path):

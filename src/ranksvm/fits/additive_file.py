@@ -148,6 +148,7 @@ def file_additive_training_set(
         The training set.
     """
     backend = file_backend(data.rows, options.memory_limit, threads_for(options.loss, data.n_threads))
+    backend.info()  # rows without pairs are refused before X is read
     categorical, signs = categorical_and_signs(options, data.n_features, feature_names)
     memory = int(QUANTILE_SHARE * memory_for(options.memory_limit))
     bins, statistics = _described(backend, data.rows, options.max_bins, categorical, data.n_threads, memory, missing)

@@ -61,7 +61,7 @@ class FileBackend:
         self._n_buffers = n_threads + READERS
         self._blocks = rows.blocks(max(1, min(BLOCK_BYTES, block_bytes)))
         self._fit_buffers(int(BUFFER_SHARE * memory))
-        self._info: list[PartInfo] | None = None
+        self._summaries: list[Summary] | None = None
 
     def computing(self, features: Features) -> "FileBackend":
         """The same rows for a model that computes features from them; each reading computes them again.
@@ -77,7 +77,7 @@ class FileBackend:
             The backend.
         """
         other = copy.copy(self)
-        other._features, other._info = features, None
+        other._features = features
         return other
 
     def put(self, parts: Sequence[Any]) -> None:
@@ -137,9 +137,9 @@ class FileBackend:
 
     def info(self) -> list[PartInfo]:
         """The sizes of the parts, from their labels."""
-        if self._info is None:
-            self._info = [self._info_of(part) for part in self.rows.summarize(self._blocks)]
-        return self._info
+        if self._summaries is None:
+            self._summaries = self.rows.summarize(self._blocks)
+        return [self._info_of(part) for part in self._summaries]
 
     def close(self, fit: str | None = None) -> None:
         """Do nothing: no part is kept in memory."""
