@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 import signal
 import sys
 from functools import partial
@@ -124,7 +125,7 @@ def test_a_stream_in_many_blocks_is_the_whole(monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("label,qid,x\n1,1,0.5\n0,1,\n", "'x' of .* has missing values in 1 of 2 rows, the first is row 1"),
+        ("label,qid,x\n1,1,0.5\n0,1,\n", "'x' of .* has missing values in 1 of the first 2 rows, the first is row 1"),
         ("label,qid,x\n1,1,0.5\n0,1,many\n", "column 'x' of .* is not numeric: 'many' in line 3. .*--docid"),
         (
             "label,qid,x\n1,1,0\nbad,1,1\n",
@@ -261,7 +262,8 @@ def test_a_value_beyond_float32_is_named(tmp_path):
     """It was infinity in CSV, and a RuntimeWarning and infinity in Parquet."""
     path = tmp_path / "data.csv"
     path.write_text("label,qid,a,b\n1,1,1,2\n0,1,2,1e40\n")
-    refused = r"column 'b' of .* has values beyond the range of float32 in 1 of 2 rows, the first is row 1 \(from 0\)"
+    values = "values beyond the range of float32"
+    refused = rf"column 'b' of .* has {values} in 1 of the first 2 rows, the first is row 1 \(from 0\)"
     for read in (partial(read_data, dtype=np.float32), lambda path: list(iter_data(path, dtype=np.float32))):
         with pytest.raises(DataError, match=refused):
             read(path)
@@ -286,7 +288,7 @@ def test_missing_values(tmp_path, kind):
     np.testing.assert_array_equal(np.concatenate(blocks), expected)
     convert_to_cache(path, tmp_path / "data.rsd", missing=True)
     np.testing.assert_array_equal(RankingData.load(tmp_path / "data.rsd").X, expected)
-    message = r"column 'x' of .* has missing values in 1 of 4 rows, the first is row 2 .*or accept them .*missing=True"
+    message = r"column 'x' of .* has missing values in 1 of the first 4 rows, the first is row 2 .*or accept them"
     with pytest.raises(DataError, match=message):
         read_data(path)
     # labels are never missing
@@ -294,6 +296,29 @@ def test_missing_values(tmp_path, kind):
     frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
     with pytest.raises(DataError, match=r"column 'label' of .* has missing values .*: fill or drop them first\.$"):
         read_data(path, missing=True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_missing_values_are_counted_in_the_rows_up_to_the_last_one_read(tmp_path, monkeypatch, kind):
+    """The message gave the number of rows of a block as that of the file."""
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    numbers = np.arange(100)
+    missing = (numbers >= 70) & (numbers < 75)
+    rows = pa.table({"label": numbers % 3, "qid": numbers // 10, "x": pa.array(numbers * 0.5, mask=missing)})
+    path = tmp_path / f"data.{kind}"
+    pa.csv.write_csv(rows, path) if kind == "csv" else pa.parquet.write_table(rows, path)
+    monkeypatch.setattr("ranksvm.datasets.csv._BLOCK", 300)
+    monkeypatch.setattr("ranksvm.datasets.csv._BLOCK_OF_COLUMN", 1)
+    monkeypatch.setattr("ranksvm.datasets.parquet._ROWS", 40)
+    monkeypatch.setattr("ranksvm.datasets.parquet._STREAM_ROWS", 40)
+    for read in (read_data, lambda path: list(iter_data(path))):
+        with pytest.raises(DataError, match="the first is row 70") as error:
+            read(path)
+        found = re.search(r"missing values in (\d) of the first (\d+) rows", str(error.value))
+        assert int(found[1]) == min(5, int(found[2]) - 70)
 
 
 @pytest.mark.parametrize("own", [True, False])

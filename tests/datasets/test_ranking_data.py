@@ -301,7 +301,7 @@ def test_parquet_of_somebody_else(tmp_path):
         RankingData.from_parquet(path)
     pq.write_table(pa.table({"label": [1, 0, 1], "qid": [1.0, np.nan, np.nan], "x": [1.0, 2.0, 3.0]}), path)
     for read in (RankingData.from_parquet, lambda path: list(ranksvm.datasets.iter_data(path))):
-        with pytest.raises(DataError, match=r"column 'qid' of .* has NaN in 2 of 3 rows, the first is row 1"):
+        with pytest.raises(DataError, match=r"column 'qid' of .* has NaN in 2 of the first 3 rows, the first is row 1"):
             read(path)
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(DataError, match="not a Parquet file, or is damaged"):
@@ -325,7 +325,7 @@ def test_parquet_with_columns_of_other_types(tmp_path):
     data = read_data(path, missing=True)
     assert data.y.tolist() == [1.0, 0.0]
     np.testing.assert_array_equal(data.X, [[1.25, np.nan, np.nan], [np.nan, 1.0, np.nan]])
-    with pytest.raises(DataError, match=r"column 'empty' of .* has missing values in 2 of 2 rows"):
+    with pytest.raises(DataError, match=r"column 'empty' of .* has missing values in 2 of the first 2 rows"):
         read_data(path, ignore=["price", "new"])
     pq.write_table(pa.table({"label": [1, 0], "qid": [b"\xff", b"a"], "x": [1.0, 2.0]}), path)
     with pytest.raises(DataError, match=r"column 'qid' of .* has bytes that are not text"):

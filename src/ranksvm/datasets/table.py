@@ -243,12 +243,15 @@ class Table:
         return values
 
     def _refuse_rows(self, bad: np.ndarray, what: str, title: str, first_row: int, instead: str = _DROP) -> None:
-        """Raise DataError if there are bad rows; the message has their number and the first of them."""
+        """Raise DataError if there are bad rows; the message has their number and the first of them.
+
+        ``bad`` may describe a block of the rows. Then no earlier block had bad rows, and later ones are not known yet.
+        """
         rows = np.flatnonzero(bad)
         if len(rows):
             raise DataError(
-                f"column {title!r} of {self.name} has {what} in {len(rows)} of {len(bad)} rows, the first is row "
-                f"{first_row + int(rows[0])} (from 0): {instead}."
+                f"column {title!r} of {self.name} has {what} in {len(rows)} of the first {first_row + len(bad)} rows, "
+                f"the first is row {first_row + int(rows[0])} (from 0): {instead}."
             )
 
     def _ids(self, pa: ModuleType, column: "Column", title: str, first_row: int) -> np.ndarray:

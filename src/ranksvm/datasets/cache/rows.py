@@ -143,9 +143,10 @@ class FileRows:
         self.weight = float(self.weight_per_query.sum())
         check_total(self.weight)
         if self.weight <= 0.0:
+            where = "the only query" if self.n_queries == 1 else f"each of the {self.n_queries} queries"
             raise NoComparablePairsError(
-                f"No comparable pair: in each of the {self.n_queries} queries of {self.file.path} all labels are the "
-                "same, or all pairs have zero weight. Ranking needs two documents of one query with different labels."
+                f"No comparable pair: in {where} of {self.file.path} all labels are the same, or all pairs have zero "
+                "weight. Ranking needs two documents of one query with different labels."
             )
         return found
 
