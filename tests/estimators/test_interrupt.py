@@ -46,6 +46,7 @@ def test_without_it_fit_is_interrupted(data, interrupt_at):
 @pytest.mark.parametrize(("n_queries", "C", "solver"), [(1, 1e4, "tron"), (20, 1.0, "dual")])
 def test_the_best_model_may_be_that_of_the_solver_before(n_queries, C, solver, monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.MAX_EPOCHS", 5)
+    monkeypatch.setattr("ranksvm.fits.linear.DIRECT_SHARE", np.inf)  # direct steps do not begin
     random = np.random.default_rng(0)
     X = random.normal(size=(80, 300))
     y, qid = np.digitize(X @ random.normal(size=300), [-15.0, 0.0, 15.0]), np.sort(random.integers(0, n_queries, 80))
