@@ -568,6 +568,19 @@ def test_auto_begins_with_direct_steps_if_rows_are_correlated(loss):
     assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-4)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+@pytest.mark.parametrize("n_queries", [1, 20])
+def test_auto_starts_from_weights_of_direct_steps(loss, n_queries):
+    """With few pairs, "auto" chose the dual, which cannot start from weights: the fit began at 0."""
+    X, y, qid = make_correlated(n_queries)
+    model = RankSVM(C=10.0, loss=loss, warm_start=True).fit(X, y, qid=qid)
+    assert model.solver_ == "direct"
+    n_iter, objective = model.n_iter_, model.objective_
+    model.fit(X, y, qid=qid)
+    assert model.n_iter_ < n_iter
+    assert model.history_["objective"][0] == pytest.approx(objective)
+
+
 def test_auto_takes_direct_steps_for_fewer_rows_than_features(monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.DIRECT_SHARE", np.inf)
     X, y, qid = make_wide(1)

@@ -101,7 +101,8 @@ class RankSVMCore(DualMixin, LinearRanker):
     max_iter : int, default 1000
         Largest number of solver iterations.
     warm_start : bool, default False
-        Start from the ``coef_`` of the last fit, or from its ``pair_alpha_`` if the solver is "dual".
+        Start from the ``coef_`` of the last fit, or from its ``pair_alpha_`` if the solver is "dual". If the last fit
+        has no ``pair_alpha_``, "dual" starts from 0, and "auto" chooses another solver unless ``monotone`` is given.
     keep_on_interrupt : bool, default False
         Whether Ctrl-C during ``fit`` stops at the next evaluation and keeps the best model so far, instead of raising
         KeyboardInterrupt.

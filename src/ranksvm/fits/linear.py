@@ -426,7 +426,7 @@ class LinearProblem(RankSVMProblem):
         the solution, the dual continues where it had stopped or begins, or else TRON begins where the fit began.
         """
         chosen = self.solver
-        if self._direct_may_follow and start is None and point is None:
+        if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
                 self._choose_for_few_rows(C)
         result = before = self._solve_alone(C, start, interrupted, point)
@@ -577,11 +577,16 @@ class LinearProblem(RankSVMProblem):
     def start_from(self, coef: np.ndarray, alpha: np.ndarray | None) -> np.ndarray | None:
         """The weights or the dual variables of an earlier solution as a starting point; None to start at 0.
 
+        If "auto" has chosen the dual, but the earlier solution has no dual variables, TRON replaces the dual, unless
+        weights have given signs.
+
         Raises DataError if the number of weights differs from the number of features.
         """
         n_features = self.objective.n_variables
         if coef.shape != (n_features,):
             raise DataError(f"warm_start: the last fit had {len(coef)} features, X has {n_features}.")
+        if self.solver == "dual" and self._solver_was_auto and self.signs is None and alpha is None:
+            self.solver = "tron"  # the dual cannot start from weights; with signs, it is much faster even so
         if self.solver != "dual":
             return coef
         return alpha if alpha is not None and len(alpha) == self.pairs.n_pairs else None
