@@ -1,6 +1,8 @@
-"""Inverse of a kernel problem's Hessian, from a Cholesky factor that has rows only for documents in active pairs.
+"""Inverse of ``I + C H Q``, from a factor that has rows only for documents in active pairs.
 
-A pair is active if the loss has a positive second derivative at its margin.
+H is the Hessian of the loss with respect to the scores, and Q has the inner products of the documents: the matrix is
+the Hessian of a kernel problem, and its inverse also gives the inverse of a linear problem's Hessian. A pair is active
+if the loss has a positive second derivative at its margin.
 """
 
 from collections.abc import Callable
@@ -37,9 +39,9 @@ BLOCK = 128
 # Costs are measured in bytes: those that a product with Q reads from memory in the same time. If there are n documents
 # in active pairs, and the squares of their numbers in each query add up to s, an inverse by LU costs ``LU_COST n^3 +
 # SQUARE_COST n^2``, and an inverse by Cholesky ``CHOLESKY_COST n^3 + SQUARE_COST n^2 + BLOCK_COST n s + CALL_COST``.
-# (Inverses of 600 and 2,000 rows take 2.5 and 58 ms by LU. By Cholesky they take 1.4 and 20 ms with lists of 20
-# documents, 1.7 and 25 ms with lists of 60 and 100, 5.0 and 153 ms with lists of 300 and 1,000. With 200 rows in lists
-# of 20, LU takes 0.25 ms, Cholesky 0.32 ms.)
+# The cheaper one is used: LU if there are few documents, or long lists. (Inverses of 600 and 2,000 rows take 2.5 and 58
+# ms by LU. By Cholesky they take 1.4 and 20 ms with lists of 20 documents, 1.7 and 25 ms with lists of 60 and 100, 5.0
+# and 153 ms with lists of 300 and 1,000. With 200 rows in lists of 20, LU takes 0.25 ms, Cholesky 0.32 ms.)
 LU_COST, CHOLESKY_COST, SQUARE_COST, BLOCK_COST, CALL_COST = 1 / 11, 1 / 40, 36.0, 0.3, 1.4e6
 # The factor is in float32 if C times the largest degree times the largest value of Q is at most this; otherwise, a
 # factor in float32 would be too inaccurate.
@@ -73,18 +75,17 @@ def inverse_cost(degrees: np.ndarray, pointers: np.ndarray, memory: int) -> floa
         The cost; infinite if it needs more memory.
     """
     sizes = active_sizes(np.flatnonzero(degrees > 0.0), pointers)
-    n_active, squares = float(sizes.sum()), _squares(sizes)
-    by_lu, by_cholesky = _lu_cost(n_active), _cholesky_cost(n_active, squares)
-    needed = 24.0 * n_active**2 if by_lu < by_cholesky else 8.0 * (2.0 * n_active**2 + 3.0 * squares)
+    by_lu, by_cholesky = _costs(sizes)
+    n, squares = float(sizes.sum()), float(sizes @ sizes)
+    needed = 8.0 * (3.0 * n**2 if by_lu < by_cholesky else 2.0 * n**2 + 3.0 * squares)
     return min(by_lu, by_cholesky) if needed <= memory else float("inf")
 
 
-def _lu_cost(n_active: float) -> float:
-    return LU_COST * n_active**3 + SQUARE_COST * n_active**2
-
-
-def _cholesky_cost(n_active: float, squares: float) -> float:
-    return CHOLESKY_COST * n_active**3 + SQUARE_COST * n_active**2 + BLOCK_COST * n_active * squares + CALL_COST
+def _costs(sizes: np.ndarray) -> tuple[float, float]:
+    """Costs of an inverse by LU and by Cholesky, if queries have these numbers of documents with an active pair."""
+    n, squares = float(sizes.sum()), float(sizes @ sizes)
+    both = SQUARE_COST * n**2
+    return LU_COST * n**3 + both, CHOLESKY_COST * n**3 + both + BLOCK_COST * n * squares + CALL_COST
 
 
 def active_sizes(positions: np.ndarray, pointers: np.ndarray) -> np.ndarray:
@@ -103,16 +104,6 @@ def active_sizes(positions: np.ndarray, pointers: np.ndarray) -> np.ndarray:
         The numbers.
     """
     return np.diff(np.searchsorted(positions, pointers))
-
-
-def _squares(sizes: np.ndarray) -> float:
-    return float(np.square(sizes.astype(np.float64)).sum())
-
-
-def _lu_is_cheaper(sizes: np.ndarray) -> bool:
-    """Whether to factorize ``I + C H Q`` itself, by LU: lists are so long that U costs more than it saves, or few."""
-    n_active = float(sizes.sum())
-    return _lu_cost(n_active) < _cholesky_cost(n_active, _squares(sizes))
 
 
 class ActivePairs:
@@ -225,7 +216,8 @@ class HostInversion:
     ) -> Callable[[np.ndarray], np.ndarray] | None:
         positions = np.flatnonzero(degrees > 0.0)
         values = self._matrix.submatrix(positions, factor_type(degrees, self._matrix.largest, C))
-        if _lu_is_cheaper(active_sizes(positions, pointers)):
+        by_lu, by_cholesky = _costs(active_sizes(positions, pointers))
+        if by_lu < by_cholesky:
             return _by_lu(hessian, positions, len(pointers) - 1, len(degrees), values, C, self._n_threads)
         return _by_cholesky(ActivePairs(hessian, degrees, pointers), values, C, self._n_threads)
 
@@ -317,8 +309,8 @@ def correction_by_active_pairs(
 
     Only the rows and columns of documents with an active pair are needed. With ``H = U'U``, M is ``C U' (I + C U Q
     U')^-1 U``. This takes one Cholesky factor of a positive definite matrix, which has as many rows as there are such
-    documents, minus the number of connected components. For a few long lists U costs more than it saves: then the host
-    factorizes ``I + C H Q`` itself, with pivots, and a device has no inverse.
+    documents, minus the number of connected components. If there are few documents, or lists so long that U costs more
+    than it saves, the host factorizes ``I + C H Q`` itself, by LU. A device has no inverse if a list is too long.
 
     Parameters
     ----------

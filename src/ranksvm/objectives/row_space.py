@@ -16,10 +16,10 @@ from ranksvm.terms.host import ThreadedPoint, ThreadedTerm
 
 __all__ = ["Gram", "RowSpaceObjective"]
 
-# A product with the Hessian takes as long as reading CALL_BYTES, and twice this part of X, from memory (sparse, dense):
-# a dense X often stays in the cache.
+# A product with the Hessian reads X twice. It takes as long as reading CALL_BYTES, and twice the part READ_COST of X
+# (sparse, dense), from memory: a dense X often stays in the cache.
 CALL_BYTES, READ_COST = 3e5, (1.0, 0.25)
-# A product of two rows takes as long as reading this part of a row (sparse, dense).
+# In Q, the product of two rows takes as long as reading this part of a row (sparse, dense).
 ROW_COST = 0.06, 0.02
 # With a loss of the user's own, an inverse costs this number of bytes for each pair and each active document.
 PAIR_COST = 100.0
