@@ -76,15 +76,16 @@ DIRECT_ROWS = 4000
 # median 1.1. With 15 inverses it was 4.2 times at most, with 6 inverses 2.7.)
 HINGE_INVERSES, SMOOTH_INVERSES = 40, 8
 # With dense rows, direct steps begin at once if conjugate gradients are expected to cost at least DIRECT_SHARE times as
-# much as direct steps for the squared hinge, whose second derivative is CURVATURE. (On 12 shapes, TRON took 0.3 to 0.9
-# times as long as direct steps where this ratio was at most 0.7, except for one fit of 1.35 times, and mostly longer
-# where it was larger.)
+# much as direct steps. With any loss, both costs are those of the squared hinge, whose second derivative is CURVATURE.
+# (On 12 shapes, TRON took 0.3 to 0.9 times as long as direct steps where this ratio was at most 0.7, except for one fit
+# of 1.35 times, and mostly longer where it was larger.)
 DIRECT_SHARE, CURVATURE = 0.75, 2.0
-# They do not replace the dual unless rows are correlated: otherwise, a visit to the pairs of a query hardly changes the
-# margins of others, and the dual needs few epochs. Rows are correlated if their number times the mean squared cosine of
-# two differences is at least HINGE_CORRELATION or SMOOTH_CORRELATION. (It is 0.4 to 0.7 with independent features of
-# equal variance. With 800 x 2,500, where it is 5 to 6, the squared hinge takes 55, 70, 67 ms with direct steps and 58,
-# 120, 111 ms if the dual begins, C = 1e-3, 0.1 and 10; the hinge takes 109, 131, 122 and 60, 92, 120 ms.)
+# Direct steps do not replace the dual unless rows are correlated: otherwise, a visit to the pairs of a query hardly
+# changes the margins of others, and the dual needs few epochs. Rows are correlated if their number times the mean
+# squared cosine of two differences is at least HINGE_CORRELATION or SMOOTH_CORRELATION. (It is 0.4 to 0.7 with
+# independent features of equal variance. With 800 x 2,500, where it is 5 to 6, the squared hinge takes 55, 70, 67 ms
+# with direct steps and 58, 120, 111 ms if the dual begins, C = 1e-3, 0.1 and 10; the hinge takes 109, 131, 122 and 60,
+# 92, 120 ms.)
 HINGE_CORRELATION, SMOOTH_CORRELATION = 8.0, 4.0
 # If round-off stops direct steps at a larger relative gap, TRON does not continue there but begins where the fit began:
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
@@ -423,9 +424,10 @@ class LinearProblem(RankSVMProblem):
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
         else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
-        the solution, the dual continues where it had stopped or begins, or else TRON begins where the fit began.
+        the solution, the next solver is the dual, if that was chosen by the size of the data, or else TRON. The dual
+        continues where it had stopped, if it has run; TRON begins where the fit began.
         """
-        chosen = self.solver
+        by_size = self.solver
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
                 self._choose_for_few_rows(C)
@@ -438,12 +440,35 @@ class LinearProblem(RankSVMProblem):
             self._direct, self._direct_may_follow = True, False
             result = self._continue_with("direct", C, begin, interrupted, result)
         near = result.relative_gap <= (before.relative_gap if first == "dual" else NEAR)
-        if self.solver == "direct" and chosen == "dual" and not near and not self._is_done(result):
+        if self.solver == "direct" and by_size == "dual" and not near and not self._is_done(result):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
             result = self._continue_with("tron", C, w, interrupted, result)
         return result
+
+    def _choose_for_few_rows(self, C: float) -> None:
+        """Choose between TRON, the dual and direct steps for this C, from the differences of a few dense rows.
+
+        `choose_solver` has chosen TRON or the dual, by the size of the data. The dual is kept if rows are not
+        correlated. Otherwise, direct steps replace both if conjugate gradients are expected to need many products.
+        """
+        term = self.objective.term
+        differences = term.differences(DIFFERENCES) if term.dense else None
+        squared_cosine = None if differences is None else mean_squared_cosine(differences)
+        if differences is None or squared_cosine is None:
+            return
+        least = HINGE_CORRELATION if self.loss.smoothed else SMOOTH_CORRELATION
+        if self.solver == "dual" and squared_cosine * term.n_rows < least:
+            return
+        # the mean of the diagonal of the Hessian if all pairs are active
+        diagonal = 1.0 + C * CURVATURE * self.pairs.weight * float(np.mean(np.square(differences)))
+        n_products = expected_products(differences, np.full(1, diagonal), term.n_rows, -np.log(self.tol))
+        cost = n_products * self._row_space.product_cost()
+        if cost >= DIRECT_SHARE * self._cost_of_direct_steps(SMOOTH_INVERSES):
+            self.solver, self._direct, self._direct_may_follow = "direct", True, False
+        elif not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
+            self.solver = "tron"
 
     def _is_done(self, result: SolverResult) -> bool:
         """Whether no other solver should continue."""
@@ -535,27 +560,6 @@ class LinearProblem(RankSVMProblem):
         epoch = EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work
         return float(min(MAX_EPOCHS, self._cost_of_direct_steps(self._n_inverses) / epoch))
 
-    def _choose_for_few_rows(self, C: float) -> None:
-        """Replace the solver that "auto" has chosen, TRON or the dual, if a few rows show that another one is faster.
-
-        With correlated rows, the dual is slow except for the hinge at small C.
-        """
-        term = self.objective.term
-        differences = term.differences(DIFFERENCES) if term.dense else None
-        squared_cosine = None if differences is None else mean_squared_cosine(differences)
-        if differences is None or squared_cosine is None:
-            return
-        least = HINGE_CORRELATION if self.loss.smoothed else SMOOTH_CORRELATION
-        if self.solver == "dual" and squared_cosine * term.n_rows < least:
-            return
-        square = float(np.mean(np.square(differences))) * CURVATURE * float(np.sum(self.pairs.weight_per_query))
-        n_products = expected_products(differences, np.full(1, 1.0 + C * square), term.n_rows, -np.log(self.tol))
-        cost = n_products * self._row_space.product_cost()
-        if cost >= DIRECT_SHARE * self._cost_of_direct_steps(SMOOTH_INVERSES):
-            self.solver, self._direct, self._direct_may_follow = "direct", True, False
-        elif not self.loss.smoothed:
-            self.solver = "tron"
-
     @property
     def _n_inverses(self) -> float:
         return HINGE_INVERSES if self.loss.smoothed else SMOOTH_INVERSES
@@ -646,6 +650,8 @@ def choose_solver(
     that it is the cheaper problem; else TRON or Newton steps if there are fewer rows than features, with inverses in
     the span of the rows once these are worth their cost; else TRON if there are more than 2,000 features; otherwise
     conjugate gradients, followed by Newton's method once Hessians are worth their cost.
+
+    With ``few_rows`` and a dense X, `LinearProblem` chooses again once it knows C, from the differences of a few rows.
 
     Parameters
     ----------
