@@ -568,6 +568,45 @@ def test_auto_begins_with_direct_steps_if_rows_are_correlated(loss):
     assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-4)
 
 
+def begins_with_direct_steps(X, y, qid, **options):
+    model = RankSVM(**options).fit(X, y, qid=qid)
+    expected = RankSVM(solver="direct", **options).fit(X, y, qid=qid)
+    return (model.solver_, model.n_iter_) == ("direct", expected.n_iter_)
+
+
+def test_rows_must_be_more_correlated_to_replace_the_dual_of_the_hinge():
+    X, y, qid = make_correlated(20)
+    X += np.random.default_rng(5).normal(size=X.shape)  # n_rows times the mean squared cosine: 6.9
+    assert begins_with_direct_steps(X, y, qid, C=10.0)
+    assert not begins_with_direct_steps(X, y, qid, C=10.0, loss="hinge")
+    # independent rows, but too many pairs for the dual
+    assert begins_with_direct_steps(*make_wide(1), C=1e4)
+
+
+def test_auto_counts_the_weights_of_pairs_to_begin_with_direct_steps():
+    X, y, qid = make_correlated(20)
+    model = RankSVM(C=10.0).fit(X, y, qid=qid, query_weight=np.full(80, 1e-7))
+    assert (model.solver_, model.converged_) == ("tron", True)
+
+
+def test_auto_goes_on_with_the_dual_variables_of_the_last_fit():
+    X, y, qid = make_correlated(20)
+    model = RankSVM(C=1e-6, loss="hinge", warm_start=True).fit(X, y, qid=qid)
+    assert (model.solver_, model.fit(X, y, qid=qid).solver_) == ("dual", "dual")
+    model.set_params(C=10.0).fit(X, y, qid=qid)
+    expected = RankSVM(C=10.0, loss="hinge").fit(X, y, qid=qid)
+    assert (model.converged_, model.objective_) == (True, pytest.approx(expected.objective_, rel=2e-4))
+
+
+def test_the_dual_starts_from_0_if_it_was_chosen_by_the_user_or_signs_are_given():
+    X, y, qid = make_wide(20)
+    X = sp.csr_matrix(np.hstack([X, np.zeros((80, 2000))]))  # an explicit Hessian would be too large
+    for options in ({"solver": "dual"}, {"monotone": "increasing"}):
+        model = RankSVM(C=1.0, loss="hinge", solver="tron", warm_start=True).fit(X, y, qid=qid)
+        model.set_params(**{"solver": "auto", **options}).fit(X, y, qid=qid)
+        assert (model.solver_, model.history_["objective"][0]) == ("dual", model.n_pairs_)
+
+
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
 @pytest.mark.parametrize("n_queries", [1, 20])
 def test_auto_starts_from_weights_of_direct_steps(loss, n_queries):
@@ -577,7 +616,7 @@ def test_auto_starts_from_weights_of_direct_steps(loss, n_queries):
     assert model.solver_ == "direct"
     n_iter, objective = model.n_iter_, model.objective_
     model.fit(X, y, qid=qid)
-    assert model.n_iter_ < n_iter
+    assert (model.solver_, model.n_iter_ < n_iter) == ("direct", True)
     assert model.history_["objective"][0] == pytest.approx(objective)
 
 
@@ -640,12 +679,16 @@ def has_a_consistent_trace(model):
 
 
 @pytest.mark.parametrize("C", [1e8, 1e16])
-def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solution(C, first_solver, monkeypatch):
+def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solution(
+    C, first_solver, monkeypatch, caplog
+):
     monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_INVERSES", 1)
     monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_CORRELATION", 0.0)
     X, y, qid = make_wide(20)
-    model = RankSVM(C=C).fit(X, y, qid=qid)
+    with caplog.at_level("INFO", logger="ranksvm"):
+        model = RankSVM(C=C).fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("dual", True)
+    assert ("direct follows" in caplog.text) == (first_solver == "other")
     assert len(model.pair_alpha_) == model.n_pairs_
     assert model.history_["hessian_products"][-1] > 0  # of direct steps
     assert has_a_consistent_trace(model)
