@@ -7,7 +7,8 @@ import scipy.sparse as sp
 from oracle import ExplicitPairs
 from ranksvm.data import ComparablePairs, Queries, as_design_matrix
 from ranksvm.losses import FunctionLoss, Hinge, HuberHinge, SquaredHinge
-from ranksvm.objectives import RowSpaceObjective
+from ranksvm.objectives import RowSpaceObjective, active_pairs
+from ranksvm.objectives.row_space import Gram
 from ranksvm.solvers import Status, newton_cg
 from ranksvm.terms.host import ThreadedTerm
 from sweep_checks import SquaredHingeFunction
@@ -97,3 +98,20 @@ def test_the_inverse_predicts_solutions_of_the_hinge(n_queries, sparse):
     result = newton_cg(objective, np.zeros(N_FEATURES), tol=1e-6, direct=True)
     assert result.status is Status.CONVERGED
     assert oracle.hinge_value(result.w, 1.0) == pytest.approx(result.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("n", "length", "name", "needed"),
+    [(200, 20, "lu", 24 * 200**2), (600, 20, "cholesky", 16 * 600**2 + 24 * 600 * 20), (600, 300, "lu", 24 * 600**2)],
+)
+def test_the_faster_factorization_is_used_for_few_documents_short_and_long_lists(n, length, name, needed, monkeypatch):
+    degrees, pointers = np.ones(n), np.arange(0, n + 1, length)
+    for factorization in ("lu", "cholesky"):
+        monkeypatch.setattr(active_pairs, f"_by_{factorization}", lambda *_, used=factorization: used)
+    monkeypatch.setattr(active_pairs, "ActivePairs", lambda *_: None)
+    inversion = active_pairs.HostInversion(Gram(np.eye(n)), needed)
+    assert inversion.solver(None, degrees, pointers, 1.0) == name
+    cost = inversion.cost(degrees, pointers)
+    assert active_pairs.inverse_cost(degrees, pointers, needed - 1) == np.inf
+    monkeypatch.setattr(active_pairs, "CALL_COST" if name == "lu" else "LU_COST", 1e300)  # of the slower one
+    assert cost == inversion.cost(degrees, pointers) < np.inf
