@@ -6,10 +6,12 @@ import signal
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import ranksvm
 from ranksvm import AdditiveRankSVMCV, Preferences
-from ranksvm.dask import DaskAdditiveRankSVMCV
+from ranksvm.dask import DaskAdditiveRankSVMCV, DaskRankSVMCV
+from ranksvm.dask.backend import DaskBackend
 from ranksvm.dask.choosing_ranker import Choosing
 from ranksvm.exceptions import NoComparablePairsError, OptionError
 
@@ -165,6 +167,34 @@ def test_an_interrupt_ends_a_choice_with_the_settings_that_were_solved(data, val
     ranker.fit(*given, qid=cut(data.qid), eval_set=[given], eval_qid=[cut(data.qid)])
     assert ranker.step_weights_.tolist() == [0.0]
     assert ranker.duality_gap_ <= 1e-9 * ranker.objective_
+    assert ranker.status_.startswith("Interrupted")
+
+
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("kind", [DaskRankSVMCV, DaskAdditiveRankSVMCV])
+def test_an_interrupted_choice_compares_all_values_of_C(data, values, monkeypatch, kind):
+    Cs = [1e-6, 1e-3, 0.1]
+    ranker = kind(Cs, tol=1e-9, keep_on_interrupt=True)
+    if kind is DaskAdditiveRankSVMCV:
+        ranker.set_params(step_weights=[1.0])
+    X, y, qid = cut(np.nan_to_num(values)), cut(data.y), cut(data.qid)
+    rounds, plain, last = [], DaskBackend.round, None
+
+    def with_interrupt(self, jobs):
+        rounds.append(jobs)
+        if len(rounds) == last:
+            os.kill(os.getpid(), signal.SIGINT)
+        return plain(self, jobs)
+
+    monkeypatch.setattr(DaskBackend, "round", with_interrupt)
+    whole = clone(ranker).fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
+    last = len(rounds)
+    rounds.clear()
+    ranker.fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
+    assert ranker.status_.startswith("Interrupted")
+    assert ranker.Cs_.tolist() == Cs
+    assert ranker.C_ == whole.C_
+    np.testing.assert_allclose(ranker.mean_scores_, whole.mean_scores_, atol=1e-6)
 
 
 @pytest.mark.usefixtures("interruptible")

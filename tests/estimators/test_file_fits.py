@@ -1,6 +1,7 @@
 """Fits of files that stay on disk: the models, certificates and errors of fits in memory, in few readings."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
@@ -188,6 +189,32 @@ def test_c_is_chosen_on_validation_data_in_few_readings(tmp_path, readings):
     assert found.C_ == expected.C_
     np.testing.assert_allclose(found.mean_scores_, expected.mean_scores_, atol=1e-6)
     assert found.objective_ == pytest.approx(expected.objective_, rel=1e-8)
+
+
+def test_an_interrupted_choice_compares_all_solutions_of_shared_readings(tmp_path, monkeypatch):
+    data, valid = made(tmp_path), make_ranking(n_queries=30, n_docs=15, n_features=8, random_state=1)
+    options = {"Cs": [1e-6, 1e-3, 1e-1], "tol": 1e-8, "keep_on_interrupt": True}
+    given = {"eval_set": (valid.X, valid.y), "eval_qid": valid.qid}
+    rounds, plain, last = [], FileBackend.round, None
+
+    def with_interrupt(self, jobs):
+        rounds.append(jobs)
+        if len(rounds) == last:
+            os.kill(os.getpid(), signal.SIGINT)
+        return plain(self, jobs)
+
+    monkeypatch.setattr(FileBackend, "round", with_interrupt)
+    whole = RankSVMCV(**options).fit(data, **given)
+    last = len(rounds)
+    rounds.clear()
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = RankSVMCV(**options).fit(data, **given)
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    assert found.status_.startswith("Interrupted")
+    assert len(found.Cs_) > 1
+    np.testing.assert_allclose(found.mean_scores_, whole.mean_scores_[: len(found.Cs_)], atol=1e-6)
 
 
 @pytest.mark.usefixtures("host_devices")

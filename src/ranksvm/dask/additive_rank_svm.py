@@ -24,7 +24,7 @@ from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.additive_rank_svm import AdditiveRankSVM
 from ranksvm.estimators.additive_rank_svm_cv import AdditiveRankSVMCV, Setting
 from ranksvm.estimators.base.arguments import Interactions, Monotone
-from ranksvm.estimators.base.choosing_ranker import Choice, naming_fold
+from ranksvm.estimators.base.choosing_ranker import Choice, naming_fold, outcome_of_choice
 from ranksvm.estimators.base.ranker import additive_options
 from ranksvm.estimators.path import solve_along
 from ranksvm.exceptions import OptionError
@@ -344,7 +344,7 @@ class DaskAdditiveRankSVMCV(DaskChoosingRanker):
                 problem, solved = model._problem(rows, options, settings[choice.setting_number]), []
                 with interruptible_if(self.keep_on_interrupt) as interrupted:
                     result = problem.solve(choice.C, interrupted=interrupted)
-            model._assign_outcome(problem.outcome(result))
+            model._assign_outcome(outcome_of_choice(problem, result, interrupted))
             model._assign_choice(choice)
             model._assign_solution(problem, result.w)
         finally:

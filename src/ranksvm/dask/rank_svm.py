@@ -23,7 +23,7 @@ from ranksvm.dask.preparation import Prepared, on_workers, refuse_no_pairs
 from ranksvm.dask.rows import Rows, hashes_of
 from ranksvm.dask.single import DaskSingleRanker
 from ranksvm.estimators.base.arguments import Monotone
-from ranksvm.estimators.base.choosing_ranker import naming_fold
+from ranksvm.estimators.base.choosing_ranker import naming_fold, outcome_of_choice
 from ranksvm.estimators.path import c_values
 from ranksvm.estimators.rank_svm import RankSVM
 from ranksvm.estimators.rank_svm_cv import RankSVMCV
@@ -326,7 +326,7 @@ class DaskRankSVMCV(DaskChoosingRanker):
                 with interruptible_if(self.keep_on_interrupt) as interrupted:
                     result = problem.solve(choice.C, interrupted=interrupted)
         model._assign_solution(problem, result.w)
-        model._assign_outcome(problem.outcome(result))
+        model._assign_outcome(outcome_of_choice(problem, result, interrupted))
         model._assign_choice(choice)
         return model, solved
 

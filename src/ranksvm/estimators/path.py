@@ -202,8 +202,9 @@ def c_values(Cs: ArrayLike | None) -> np.ndarray:
 def solve_along(
     problem: RankSVMProblem, Cs: np.ndarray, interrupted: threading.Event | None = None
 ) -> Iterator[tuple[float, SolverResult]]:
-    """Yield a solution for each C, ascending; stop when the user interrupts.
+    """Yield a solution for each C, ascending.
 
+    When the user interrupts, it stops; but solutions that are computed at the same time are all yielded.
     `RankSVMProblem.solve` decides where each fit starts.
     """
     for C, result in _solutions(problem, Cs, interrupted):
@@ -215,8 +216,6 @@ def solve_along(
             why = result.status.in_words(problem.scales_matter)
             warnings.warn(f"{problem.label}C = {power(C)}: {why}", ConvergenceWarning, stacklevel=3)
         yield float(C), result
-        if interrupted is not None and interrupted.is_set():
-            return
 
 
 def _solutions(
@@ -231,3 +230,5 @@ def _solutions(
         result = problem.solve(C, interrupted=interrupted, point=point)
         point = result.point
         yield C, result
+        if interrupted is not None and interrupted.is_set():
+            return

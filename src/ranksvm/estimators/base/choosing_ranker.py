@@ -112,6 +112,14 @@ class Choice:
     errors: np.ndarray
 
 
+def outcome_of_choice(problem: Any, result: SolverResult, interrupted: threading.Event | None) -> Outcome:
+    """The outcome of the chosen solution; its status tells whether the user has interrupted the comparison."""
+    outcome: Outcome = problem.outcome(result)
+    if interrupted is not None and interrupted.is_set():
+        outcome = replace(outcome, status=Status.INTERRUPTED.value)
+    return outcome
+
+
 class ChosenSolution(NamedTuple):
     """A choice, and the solution for it."""
 
@@ -383,9 +391,7 @@ class ChoosingRanker(CalibratedMixin, DualMixin, BaseEstimator):
         choice = self._choose(settings[: len(found)], Cs, metric, first_sets)
         problem, results = tried[choice.setting_number]
         result = results[choice.C_number]
-        outcome = problem.outcome(result)
-        if interrupted is not None and interrupted.is_set():
-            outcome = replace(outcome, status=Status.INTERRUPTED.value)
+        outcome = outcome_of_choice(problem, result, interrupted)
         of_sets = rounds.sets.evals_result([parts for evaluations in found for parts in evaluations])
         return ChosenSolution(choice, problem, result.w, outcome, of_sets)
 
@@ -603,7 +609,8 @@ def _leave_out_interrupted(
 ) -> None:
     """Remove the solutions that an interrupt has cut short, and their scores, unless there are no others."""
     results, evaluations = tried[-1][1], found[-1]
-    n_finished = sum(result.status is not Status.INTERRUPTED for result in results)
+    cut_short = [result.status is Status.INTERRUPTED for result in results]
+    n_finished = cut_short.index(True) if any(cut_short) else len(results)
     if not n_finished and len(tried) == 1:
         return
     del results[n_finished:], evaluations[n_finished:]
