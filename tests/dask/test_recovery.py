@@ -229,6 +229,29 @@ def test_a_fit_that_fails_frees_its_rows(client, data, parts_of, ranker):
     assert not client.futures
 
 
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        DaskRankSVM(),
+        DaskRankSVMCV(Cs=[0.01], cv=2),
+        DaskAdditiveRankSVM(interactions=1),
+        DaskAdditiveRankSVMCV(Cs=[0.01], cv=2, step_weights=[1.0], interactions=[1]),
+    ],
+)
+def test_a_fit_that_ends_frees_its_rows_at_once(client, data, parts_of, ranker):
+    X, y, qid = parts_of(data)
+    gc.collect()
+    gc.disable()
+    try:
+        ranker.fit(X, y, qid=qid)
+        stop = time.monotonic() + 5.0
+        while client.futures and time.monotonic() < stop:
+            time.sleep(0.1)
+        assert not client.futures
+    finally:
+        gc.enable()
+
+
 def test_a_fit_in_the_event_loop_is_refused_and_works_in_a_thread(data, parts_of, undisturbed):
     async def run():
         options = {"processes": False, "dashboard_address": ":0", "asynchronous": True}
