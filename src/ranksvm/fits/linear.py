@@ -76,10 +76,10 @@ DIRECT_ROWS = 4000
 # median 1.1. With 15 inverses it was 4.2 times at most, with 6 inverses 2.7.)
 HINGE_INVERSES, SMOOTH_INVERSES = 40, 8
 # With dense rows, direct steps begin at once if conjugate gradients are expected to cost at least DIRECT_SHARE times as
-# much as direct steps. With any loss, both costs are those of the squared hinge, whose second derivative is CURVATURE.
-# (On 12 shapes, TRON took 0.3 to 0.9 times as long as direct steps where this ratio was at most 0.7, except for one fit
-# of 1.35 times, and mostly longer where it was larger.)
-DIRECT_SHARE, CURVATURE = 0.75, 2.0
+# much as direct steps for the squared hinge, whose second derivative is CURVATURE. (On 12 shapes, TRON took 0.3 to 0.5
+# times as long as direct steps where this ratio was at most 0.54, 0.8 to 1.4 times where it was 0.61 to 0.7, and mostly
+# longer where it was larger.)
+DIRECT_SHARE, CURVATURE = 0.6, 2.0
 # Direct steps do not replace the dual unless rows are correlated: otherwise, a visit to the pairs of a query hardly
 # changes the margins of others, and the dual needs few epochs. Rows are correlated if their number times the mean
 # squared cosine of two differences is at least HINGE_CORRELATION or SMOOTH_CORRELATION. (It is 0.4 to 0.7 with
