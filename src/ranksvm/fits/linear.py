@@ -31,7 +31,7 @@ from ranksvm.solvers.cone import SignCone
 from ranksvm.terms.hessian_cost import (
     DIFFERENCES,
     Size,
-    expected_products,
+    expected_products_by_cosine,
     hessian_cost,
     mean_squared_cosine,
     no_hessian,
@@ -463,7 +463,9 @@ class LinearProblem(RankSVMProblem):
             return
         # the mean of the diagonal of the Hessian if all pairs are active
         diagonal = 1.0 + C * CURVATURE * self.pairs.weight * float(np.mean(np.square(differences)))
-        n_products = expected_products(differences, np.full(1, diagonal), term.n_rows, -np.log(self.tol))
+        n_products = expected_products_by_cosine(
+            squared_cosine, term.n_variables, 1.0 / diagonal, term.n_rows, -np.log(self.tol)
+        )
         cost = n_products * self._row_space.product_cost()
         if cost >= DIRECT_SHARE * self._cost_of_direct_steps(SMOOTH_INVERSES):
             self.solver, self._direct, self._direct_may_follow = "direct", True, False

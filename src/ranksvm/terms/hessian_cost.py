@@ -12,6 +12,7 @@ __all__ = [
     "Size",
     "cost_with_hessian",
     "expected_products",
+    "expected_products_by_cosine",
     "fraction_of_sample",
     "hessian_cost",
     "mean_squared_cosine",
@@ -287,15 +288,39 @@ def expected_products(differences: np.ndarray, scale: np.ndarray, n_rows: int, l
     .. [1] O. Axelsson and G. Lindskog (1986). "On the rate of convergence of the preconditioned conjugate gradient
        method." Numerische Mathematik 48, 499-523.
     """
-    n = differences.shape[1]
     squared_cosine = mean_squared_cosine(differences / np.sqrt(scale))
     if squared_cosine is None:
         return 0.0
+    return expected_products_by_cosine(
+        squared_cosine, differences.shape[1], float(np.mean(1.0 / scale)), n_rows, log_reduction
+    )
+
+
+def expected_products_by_cosine(
+    squared_cosine: float, n: int, identity: float, n_rows: int, log_reduction: float
+) -> float:
+    """The result of `expected_products`, from the numbers on which it depends.
+
+    Parameters
+    ----------
+    squared_cosine : float
+        The mean squared cosine of the angle between two differences, preconditioned by the diagonal.
+    n : int
+        Number of variables.
+    identity : float
+        The mean fraction of the diagonal that is from I.
+    n_rows, log_reduction
+        As in `expected_products`.
+
+    Returns
+    -------
+    float
+        The number of products.
+    """
     rank, spread = min(n_rows, n), np.sqrt(n / n_rows)
     eigenvalues = _decay(n, squared_cosine)
     eigenvalues[:rank] *= np.linspace((1.0 + spread) ** 2, (1.0 - spread) ** 2, rank)
     eigenvalues[rank:] = 0.0
-    identity = float(np.mean(1.0 / scale))
     eigenvalues = (1.0 - identity) * n * eigenvalues + identity
     with np.errstate(divide="ignore"):  # equal eigenvalues: one product
         rates = 2.0 * np.arctanh(np.sqrt(eigenvalues[-1] / eigenvalues))
