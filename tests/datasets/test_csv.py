@@ -288,7 +288,8 @@ def test_missing_values(tmp_path, kind):
     np.testing.assert_array_equal(np.concatenate(blocks), expected)
     convert_to_cache(path, tmp_path / "data.rsd", missing=True)
     np.testing.assert_array_equal(RankingData.load(tmp_path / "data.rsd").X, expected)
-    message = r"column 'x' of .* has missing values in 1 of the first 4 rows, the first is row 2 .*or accept them"
+    counted = r"missing values in 1 of the first 4 rows, the first is row 2"
+    message = rf"column 'x' of .* has {counted} .*or accept them .*missing=True"
     with pytest.raises(DataError, match=message):
         read_data(path)
     # labels are never missing
@@ -300,7 +301,7 @@ def test_missing_values(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_missing_values_are_counted_in_the_rows_up_to_the_last_one_read(tmp_path, monkeypatch, kind):
-    """The message gave the number of rows of a block as that of the file."""
+    """The message said how many rows a block has, as if the file had no more."""
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet

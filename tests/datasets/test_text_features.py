@@ -79,9 +79,8 @@ def test_missing_texts(tmp_path, suffix):
     path = written(tmp_path / f"data{suffix}", brand=["b", None, "a", "b", None, "b"])
     data = read_data(path, categorical=["brand"], missing=True)
     assert texts_of(data) == ["b", None, "a", "b", None, "b"]
-    with pytest.raises(
-        DataError, match=r"'brand' of .* has missing values in 2 of the first 6 rows, .*--missing-values"
-    ):
+    counted = "missing values in 2 of the first 6 rows"
+    with pytest.raises(DataError, match=rf"column 'brand' of .* has {counted}, .*--missing-values"):
         read_data(path, categorical=["brand"])
     np.testing.assert_array_equal(data.to_frame(library="pandas")["brand"].isna(), [0, 1, 0, 0, 1, 0])
 
