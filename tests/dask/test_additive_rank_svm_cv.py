@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import ranksvm
+from counted_rounds import CountedRounds
 from ranksvm import AdditiveRankSVMCV, Preferences
 from ranksvm.dask import DaskAdditiveRankSVMCV, DaskRankSVMCV
 from ranksvm.dask.backend import DaskBackend
@@ -178,18 +179,9 @@ def test_an_interrupted_choice_compares_all_values_of_C(data, values, monkeypatc
     if kind is DaskAdditiveRankSVMCV:
         ranker.set_params(step_weights=[1.0])
     X, y, qid = cut(np.nan_to_num(values)), cut(data.y), cut(data.qid)
-    rounds, plain, last = [], DaskBackend.round, None
-
-    def with_interrupt(self, jobs):
-        rounds.append(jobs)
-        if len(rounds) == last:
-            os.kill(os.getpid(), signal.SIGINT)
-        return plain(self, jobs)
-
-    monkeypatch.setattr(DaskBackend, "round", with_interrupt)
+    rounds = CountedRounds(monkeypatch, DaskBackend)
     whole = clone(ranker).fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
-    last = len(rounds)
-    rounds.clear()
+    rounds.interrupt_in_the_last()
     ranker.fit(X, y, qid=qid, eval_set=[(X, y)], eval_qid=[qid])
     assert ranker.status_.startswith("Interrupted")
     assert ranker.Cs_.tolist() == Cs

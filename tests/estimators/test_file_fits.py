@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from counted_rounds import CountedRounds
 from ranksvm import QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
 from ranksvm._util import memory
 from ranksvm.datasets import file_data, write_data
@@ -195,18 +196,9 @@ def test_an_interrupted_choice_compares_all_solutions_of_shared_readings(tmp_pat
     data, valid = made(tmp_path), make_ranking(n_queries=30, n_docs=15, n_features=8, random_state=1)
     options = {"Cs": [1e-6, 1e-3, 1e-1], "tol": 1e-8, "keep_on_interrupt": True}
     given = {"eval_set": (valid.X, valid.y), "eval_qid": valid.qid}
-    rounds, plain, last = [], FileBackend.round, None
-
-    def with_interrupt(self, jobs):
-        rounds.append(jobs)
-        if len(rounds) == last:
-            os.kill(os.getpid(), signal.SIGINT)
-        return plain(self, jobs)
-
-    monkeypatch.setattr(FileBackend, "round", with_interrupt)
+    rounds = CountedRounds(monkeypatch, FileBackend)
     whole = RankSVMCV(**options).fit(data, **given)
-    last = len(rounds)
-    rounds.clear()
+    rounds.interrupt_in_the_last()
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         found = RankSVMCV(**options).fit(data, **given)

@@ -38,7 +38,7 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Text that fits on one line: `visible`, with line breaks and tabs escaped, too."""
+    """The text on one line: like `visible`, but line breaks and tabs are also escaped."""
     return "".join(ascii(each)[1:-1] if each in "\t\n\u2028\u2029" else each for each in visible(text))
 
 

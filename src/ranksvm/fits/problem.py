@@ -143,7 +143,7 @@ class RankSVMProblem:
     def _extrapolated(self, C: float, point: Any) -> Any:
         """A point extrapolated from the last solutions; or ``point``, the last solution, if that is the better start.
 
-        The extrapolated point is used if its value is smaller than that of ``point``, and its gap is at most its value.
+        The extrapolated point is used if it has a smaller value than ``point``, and its gap is at most its value.
         After a large step of C, many pairs may have crossed their margin at the extrapolated point, so that its gap is
         large, and steps from there are poor although its value is smaller. (Additive models, squared hinge, products
         with the Hessian by the value alone, by both conditions, and without extrapolated points: 200 rows, C = 1, 16,

@@ -609,8 +609,8 @@ def _leave_out_interrupted(
 ) -> None:
     """Remove the solutions that an interrupt has cut short, and their scores, unless there are no others."""
     results, evaluations = tried[-1][1], found[-1]
-    cut_short = [result.status is Status.INTERRUPTED for result in results]
-    n_finished = cut_short.index(True) if any(cut_short) else len(results)
+    cut_short = (place for place, result in enumerate(results) if result.status is Status.INTERRUPTED)
+    n_finished = next(cut_short, len(results))
     if not n_finished and len(tried) == 1:
         return
     del results[n_finished:], evaluations[n_finished:]
