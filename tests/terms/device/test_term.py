@@ -243,7 +243,11 @@ def threaded(X, spec, pairs):
     return ThreadedTerm(as_design_matrix(X), spec.with_pairs(pairs))
 
 
-@pytest.mark.parametrize(("dtype", "most_pairs"), [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600)])
+# of the problems with weights, some queries have more than 380 pairs, and of those without weights more than 600
+@pytest.mark.parametrize(
+    ("dtype", "most_pairs"),
+    [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600), (np.float64, 380), (np.float64, -1)],
+)
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("device", ["host", *GPUS])

@@ -210,12 +210,14 @@ class DeviceTerm:
 
     def round_off(self, at: DevicePoint, width: float | None, margin_error: float, tight: bool) -> LossRoundOff:
         """Bounds on the round-off of an evaluation; the sums over scores that they need are computed on the device."""
-        visited = self.loss
+        visited, short = self.loss, None
         if self._long is not None:
             visited = self.loss.with_pairs(self.pairs.of_queries(np.flatnonzero(~self._is_long)))
+            short = np.repeat(~self._is_long, np.diff(self.pairs.pointers))
         bounded: Any = copy.copy(visited)
         bounded.sums = _SumsForBounds(self, visited)
-        found: LossRoundOff = bounded.round_off(_OnHost(self, at.scores), at.visited_sums, width, margin_error, tight)
+        scores = _OnHost(self, at.scores, short)
+        found: LossRoundOff = bounded.round_off(scores, at.visited_sums, width, margin_error, tight)
         if self._long is None:
             return found
         return found.plus(self._long.round_off(self._long_at(at), width, margin_error, tight))
@@ -471,16 +473,17 @@ class DeviceTerm:
 
 
 class _OnHost:
-    """Scores on a device, copied to the host when they are converted to an array."""
+    """Scores on a device; converted to an array, they are those of the ``chosen`` positions (None: all) on the host."""
 
-    def __init__(self, term: DeviceTerm, scores: DeviceArray):
+    def __init__(self, term: DeviceTerm, scores: DeviceArray, chosen: np.ndarray | None):
         self.term = term
         self.scores = scores
+        self.chosen = chosen
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         found = np.empty(self.term.n_rows)
         found[self.term._order.positions] = self.term.device.copy_out(self.scores.part(0, self.term.n_rows))
-        return found
+        return found if self.chosen is None else found[self.chosen]
 
 
 class _WeightBelow:
