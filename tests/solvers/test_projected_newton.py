@@ -126,6 +126,28 @@ def test_an_approximate_hessian_that_is_far_too_small_gives_a_step_down(seed):
     assert (w + step >= 0.0).all()
 
 
+@pytest.mark.parametrize("seed", [6, 37, 40, 41, 67])
+def test_round_off_on_the_way_is_no_descent(seed):
+    """As from 0 with a narrow Huberized hinge, which is not curved there: the first face is far away."""
+    random, n = np.random.default_rng(seed), 5
+    rows = random.normal(size=(3 * n, n)) * 10.0 ** random.uniform(-3, 3, (3 * n, 1))
+    hessian = np.eye(n) + rows.T @ rows * 1e8
+    model = HessianModel(cone := SignCone(np.ones(n)), np.eye(n))
+    w = 1e-3 * np.abs(random.normal(size=n)) * (random.random(n) < 0.6)
+    gradient = 1e6 * random.normal(size=n)
+    step = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, target_gap=1e-12, max_products=500).step
+    assert gradient @ step < 0.0
+    assert (w + step >= 0.0).all()
+
+
+def test_a_narrow_huberized_hinge_and_known_signs():
+    """Steps uphill led back to the start again and again."""
+    random = np.random.default_rng(19)
+    X, y = random.normal(size=(700, 5)) * 10.0 ** random.uniform(-3, 3, (700, 1)), random.integers(0, 2, 700)
+    options = {"loss": "huber", "huber_width": 0.01, "monotone": "increasing", "max_iter": 100}
+    assert RankSVM(10.0, **options).fit(X, y, qid=np.arange(700) // 140).converged_
+
+
 class ConstrainedHinges(Hinges):
     """Explicit hinges over a cone."""
 

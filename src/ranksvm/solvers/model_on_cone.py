@@ -70,7 +70,7 @@ def minimize_model(
     Returns
     -------
     NewtonStep
-        A step with ``q(d) < 0``, hence a direction of descent, and its cost.
+        A step with ``q(d) < 0`` up to round-off and ``g'd < 0``, hence a direction of descent, and its cost.
     """
     at, slope, n_products = w, gradient, 0
     best, best_slope, lowest, n_raised = w, gradient, 0.0, 0
@@ -109,7 +109,8 @@ def minimize_model(
             break
         released = not outside.any() or gaps[free].sum() <= RELEASE_SHARE * gaps.sum()
         free = None if released else free & ~outside
-    if lowest == 0.0:
+    # if the approximate Hessian is far too small, round-off on the way may exceed the decrease of q
+    if not gradient @ (best - w) < 0.0:
         return _step_down(product, w, gradient, approximate_hessian, n_products + 1)
     return NewtonStep(best - w, -best_slope, 0.0, n_products)
 
