@@ -112,7 +112,7 @@ def check_finite(
         if not np.isfinite(X.largest()).all():
             raise _not_finite(X.on_host(), names, pairwise)
         return
-    values = X.data if is_sparse(X) else X.reshape(-1)
+    values = X.data if is_sparse(X) else X.ravel()  # contiguous, unlike reshape(-1) of one column of a wider X
     chunks = [values[start : start + CHUNK] for start in range(0, len(values), CHUNK)]
     if not all(parallel_map(linear.all_finite, chunks, n_threads)):
         if not missing:

@@ -77,3 +77,11 @@ def test_dense_data_with_fewer_features_than_the_model_are_warned_about(ranksvm,
     )
     path.write_text("1 qid:1 1:1\n" + "0 qid:1 9:2\n" * 9)
     assert "missing" not in ranksvm("predict", model, path).stderr
+
+
+def test_a_model_of_one_feature_takes_a_file_with_more(ranksvm, tmp_path):
+    one, wide, model = tmp_path / "one.txt", tmp_path / "wide.txt", tmp_path / "model.rsvm"
+    one.write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    wide.write_text("1 qid:1 1:1 2:7\n0 qid:1 1:2 2:9\n")
+    ranksvm("train", one, "-o", model)
+    assert ranksvm("predict", model, wide).stdout == ranksvm("predict", model, one).stdout
