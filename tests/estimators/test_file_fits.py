@@ -1,14 +1,16 @@
 """Fits of files that stay on disk: the models, certificates and errors of fits in memory, in few readings."""
 
+import gc
 import os
 import signal
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from counted_rounds import CountedRounds
-from ranksvm import QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
+from ranksvm import AdditiveRankSVM, QueryKFold, RankingData, RankSVM, RankSVMCV, make_ranking, regularization_path
 from ranksvm._util import memory
 from ranksvm.datasets import file_data, write_data
 from ranksvm.datasets.cache import reader
@@ -403,6 +405,26 @@ def test_an_empty_file_is_not_taken_for_a_cache(tmp_path, name):
     (tmp_path / name).touch()
     with pytest.raises(DataError, match=rf"{name} is empty"):
         RankSVM().fit(tmp_path / name)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM, AdditiveRankSVM, RankSVMCV])
+@pytest.mark.parametrize("name", ["none.csv", "none.rsd"])
+def test_a_file_without_rows_is_named(tmp_path, monkeypatch, name, ranker):
+    monkeypatch.undo()
+    (tmp_path / "none.csv").write_text("label,qid,price\n")
+    RankingData(np.zeros((0, 1)), np.zeros(0), np.zeros(0, dtype=int)).save(tmp_path / "none.rsd")
+    with pytest.raises(DataError, match=rf"{name} has no row of data"):
+        ranker().fit(tmp_path / name)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM, AdditiveRankSVM])
+def test_a_fit_leaves_no_file_open(tmp_path, ranker):
+    data = made(tmp_path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        ranker().fit(data.source)
+        gc.collect()
+    assert not caught
 
 
 def test_which_data_stay_in_their_file(tmp_path, monkeypatch):

@@ -194,11 +194,15 @@ def training_file(
         what = "that is no regular file" if os.path.exists(path) else "there is no such file"
         raise DataError(f"X is {os.fspath(path)!r}, but {what}: give a path, or features.")
     needed = memory_to_read(path)
-    if needed and needed <= memory_bytes(limit):
-        return read_data(path, missing=missing, categorical=categorical)
-    if not needed:
-        # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
-        return RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
+    if needed <= memory_bytes(limit):
+        if needed:
+            data = read_data(path, missing=missing, categorical=categorical)
+        else:
+            # read, not mapped, if it fits in memory: a mapped file must not become shorter during the fit
+            data = RankingData.load(path, mmap=in_file(os.fspath(path), limit), verify=False)
+        if not data.n_rows:
+            raise DataError(f"{os.fspath(path)} has no row of data.")
+        return data
     options: dict[str, Any] = {"missing": True} if missing else {}
     if categorical:
         options["categorical"] = list(categorical)

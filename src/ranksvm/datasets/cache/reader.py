@@ -1,6 +1,7 @@
 """A cache that several threads read part by part into the caller's memory."""
 
 import os
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,8 @@ class CacheFile:
 
     def __init__(self, path: PathLike):
         self.path = os.fspath(path)
-        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by `close`)
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by `close`, or when this object ends)
+        weakref.finalize(self, self._file.close)
         try:
             header, entries = open_cache(self.path, self._file)
         except BaseException:
