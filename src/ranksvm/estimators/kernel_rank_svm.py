@@ -149,7 +149,9 @@ class KernelRankSVM(CalibratedMixin, DualMixin, KernelRanker):
         As in `RankSVM`. The gap holds for the kernel itself, not for its rounded matrix. The difference between the two
         is measured with columns of the matrix that are computed again in float64: all columns for up to 256 documents.
         For more documents, the difference is estimated, with a safety margin, from 64 columns drawn at random. The gap
-        of an approximation (``approximation``) holds for its features as stored.
+        of an approximation (``approximation``) holds for its features as stored. A precomputed kernel is taken as it
+        is: if C is large, pass it in float64, because its rounding to float32 may change the objective by more than the
+        gap.
     fitted_params_ : dict
         The hyper-parameters that define the model, with their values in `fit`, including the kernel's: other
         methods read these values.
