@@ -104,6 +104,66 @@ def test_weights_and_storage(loss, make):
     assert abs(fit.objective_ - other.objective_) <= 1e-4 * other.objective_
 
 
+def many_pairs(n_queries, n_documents, n_features, seed=0, levels=5):
+    """Independent normal features, and queries that get Newton steps, because documents have many pairs."""
+    random = np.random.default_rng(seed)
+    n_rows = n_queries * n_documents
+    X = random.normal(size=(n_rows, n_features)) / np.sqrt(n_features)
+    return X, random.integers(0, levels, n_rows).astype(float), np.repeat(np.arange(n_queries), n_documents)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+@pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e3, 1e8])
+@pytest.mark.parametrize("levels", [2, 5])
+@pytest.mark.parametrize("n_features", [3, 50])
+def test_a_few_visits_solve_the_problem_of_a_query(loss, C, levels, n_features):
+    X, y, qid = many_pairs(1, 25, n_features, levels=levels)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, C)
+    point = dual.evaluate()
+    dual.ascend(point, 4 if C <= 1.0 else 12)
+    value, gap = dual.certificate(point)
+    assert gap <= 1e-6 * value
+    assert value == pytest.approx(primal_value(X, y, qid, point.w, C, loss), rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+@pytest.mark.parametrize("n_documents", [20, 60])
+def test_alpha_do_not_crawl_along_cycles_of_pairs(loss, n_documents):
+    X, y, qid = many_pairs(10, n_documents, 1800)
+    fit = RankSVM(loss=loss, solver="dual").fit(X, y, qid=qid)
+    assert fit.converged_
+    assert fit.history_["evaluations"][-1] <= 50  # with steps of single pairs, at least 345
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+@pytest.mark.parametrize("C", [1e-12, 1e-3, 1.0, 1e3, 1e12])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_newton_steps_never_lower_the_dual(loss, C, scale):
+    """Also with pairs of weight 0, equal documents, and alpha at its bounds."""
+    X, y, qid = many_pairs(4, 15, 30, seed=1)
+    X *= scale
+    X[1::15] = X[::15]
+    weights = np.random.default_rng(2).integers(0, 3, len(y)).astype(float)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y, sample_weight=weights)
+    dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, C)
+    for start in (None, np.inf, "random"):
+        alpha = np.zeros(pairs.n_pairs) if start is None else np.full(pairs.n_pairs, 10.0 * C)
+        if start == "random":
+            alpha *= np.random.default_rng(3).uniform(size=len(alpha))
+        point, before = dual.evaluate(alpha), -np.inf
+        for _ in range(8):
+            value, gap = dual.certificate(point)
+            assert value == pytest.approx(
+                primal_value(X, y, qid, point.w, C, loss, sample_weight=weights), rel=1e-9, abs=1e-300
+            )
+            assert value - gap >= before - dual.round_off(point, 1e-4)
+            before = value - gap
+            dual.ascend(point, 1)
+        again = dual.evaluate(point.alpha)
+        np.testing.assert_allclose(again.w, point.w, rtol=0, atol=1e-9 * np.abs(point.w).max(initial=1e-300))
+
+
 def test_certificate_is_honest_at_every_epoch():
     X, y, qid = wide(seed=3)
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)

@@ -1,6 +1,7 @@
 // Maximizes the dual of a RankSVM over listed pairs by block coordinate ascent, one query after another. A visit to a query
 // reads its rows twice, first to compute their scores and then to update w. Between these reads, all steps on its pairs need
-// only the query's Gram matrix.
+// only the query's Gram matrix: Newton steps on all pairs together, if the query has many pairs and the loss is smooth, or
+// steps of single pairs.
 #ifndef RANKSVM_DUAL_DESCENT_HPP
 #define RANKSVM_DUAL_DESCENT_HPP
 
@@ -12,6 +13,7 @@
 #include "dual_descent_loops.hpp"
 #include "linear.hpp"
 #include "portable.hpp"
+#include "query_newton.hpp"
 
 namespace ranksvm::RANKSVM_VARIANT {
 
@@ -130,13 +132,16 @@ template <class Reader>
 RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, const int64_t *order, int64_t n_visits,
                                      double *alpha, double *z, const int8_t *signs, double *w) {
     Vector<double> s, b;
+    QueryNewton newton(pairs);
     double distance = 0.0;
     for (int64_t visit = 0; visit < n_visits; ++visit) {
         const int64_t q = order[visit], start = pairs.pointers[q], stop = pairs.pointers[q + 1], m = stop - start;
         s.resize(static_cast<size_t>(m));
         b.assign(static_cast<size_t>(m), 0.0);
         X.scores(pairs.rows, start, stop, w, s.data());
-        const double gone = maximize_query(pairs, q, m, alpha, s.data(), b.data());
+        const bool by_newton = signs == nullptr && newton.suits(q, m);
+        double gone = by_newton ? newton.maximize(q, m, alpha, s.data(), b.data()) : -1.0;
+        if (gone < 0.0) gone = maximize_query(pairs, q, m, alpha, s.data(), b.data());
         if (gone > 0.0) {
             X.add(pairs.rows, start, stop, b.data(), z);
             if (signs != nullptr) X.project(pairs.rows, start, stop, signs, z, w);
