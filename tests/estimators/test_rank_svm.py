@@ -636,6 +636,14 @@ def test_auto_takes_direct_steps_for_fewer_rows_than_features(monkeypatch):
     assert RankSVM(C=1.0).fit(X, y, qid=np.arange(80) // 4).solver_ == "dual"
 
 
+def test_direct_steps_need_memory(monkeypatch):
+    X, y, qid = make_wide(1)
+    monkeypatch.setattr("ranksvm.fits.linear.memory_bytes", lambda limit: 0)
+    assert RankSVM(C=1e4).fit(X, y, qid=qid).solver_ == "direct"  # it takes little for so few rows
+    monkeypatch.setattr("ranksvm.fits.linear.FEW_BYTES", 0)
+    assert RankSVM(C=1e4).fit(X, y, qid=qid).solver_ == "tron"
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_solvers_that_take_over_share_max_iter_and_keep_the_better_solution(first_solver):
     X, y, qid = make_wide(1)

@@ -70,6 +70,9 @@ MAX_EPOCHS = 11_450
 # If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
 # these are expected to take longer.
 DIRECT_ROWS = 4000
+# Q and an inverse take at most INVERSE_BYTES for each pair of rows. The free memory is looked up only if that is more
+# than FEW_BYTES: it takes 0.25 ms.
+INVERSE_BYTES, FEW_BYTES = 48, 1 << 26
 # Direct steps are expected to take as long as this number of inverses of the Hessian with all documents: more for the
 # hinge, whose smoothing is reduced step by step. (On 13 problems of 200 to 2,000 rows and five values of C, the fits
 # that reached tol took, with the squared hinge, at most 2.2 times as long as the faster of TRON and direct steps, the
@@ -377,7 +380,8 @@ class LinearProblem(RankSVMProblem):
 
             assert isinstance(term, ThreadedTerm)
             assert design is not None
-            return RowSpaceObjective(term, design, 1.0, memory_bytes(None), **self.smoothing)
+            memory = FEW_BYTES if INVERSE_BYTES * term.n_rows**2 <= FEW_BYTES else memory_bytes(None)
+            return RowSpaceObjective(term, design, 1.0, memory, **self.smoothing)
         return self._with_hessian(LinearObjective(term, 1.0, **self.smoothing, fraction_of=fraction_of))
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
