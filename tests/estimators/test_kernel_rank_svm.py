@@ -289,7 +289,8 @@ def test_an_approximation_certifies_its_own_problem(approximation, data):
 @pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
 def test_warm_starts_of_an_approximation_with_few_pairs(approximation, loss, monkeypatch):
     """Solver "auto" chooses the dual, whose variables are not those of the last model."""
-    monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_CORRELATION", np.inf)  # no other solver replaces the dual
+    for name, value in (("FEW_DIRECTIONS", 2.0), ("CORRELATION_EPOCHS", 0.0)):  # no other solver replaces the dual
+        monkeypatch.setattr(f"ranksvm.fits.linear.{name}", value)
     X = np.random.default_rng(0).normal(size=(400, 4))
     y, qid = np.tile([1, 0], 200), np.repeat(np.arange(200), 2)
     options = {"approximation": approximation, "n_components": 400, "random_state": 0, "loss": loss}

@@ -574,13 +574,20 @@ def begins_with_direct_steps(X, y, qid, **options):
     return (model.solver_, model.n_iter_) == ("direct", expected.n_iter_)
 
 
-def test_rows_must_be_more_correlated_to_replace_the_dual_of_the_hinge():
+@pytest.mark.parametrize("loss", ["squared_hinge", "hinge"])
+def test_rows_must_be_correlated_to_replace_the_dual(loss, monkeypatch):
     X, y, qid = make_correlated(20)
-    X += np.random.default_rng(5).normal(size=X.shape)  # n_rows times the mean squared cosine: 6.9
-    assert begins_with_direct_steps(X, y, qid, C=10.0)
-    assert not begins_with_direct_steps(X, y, qid, C=10.0, loss="hinge")
+    X += np.random.default_rng(5).normal(size=X.shape)  # the mean squared cosine is 0.09
+    options = {"C": 10.0, "loss": loss}
+    assert begins_with_direct_steps(X, y, qid, **options)
+    monkeypatch.setattr("ranksvm.fits.linear.FEW_DIRECTIONS", 0.1)
+    assert not begins_with_direct_steps(X, y, qid, **options)
+    # also if the dual is expected to need many epochs
+    monkeypatch.setattr("ranksvm.fits.linear.CORRELATION_EPOCHS", 20.0)
+    assert begins_with_direct_steps(X, y, qid, **options)
     # independent rows, but too many pairs for the dual
-    assert begins_with_direct_steps(*make_wide(1), C=1e4)
+    if loss == "squared_hinge":
+        assert begins_with_direct_steps(*make_wide(1), C=1e4)
 
 
 def test_auto_counts_the_weights_of_pairs_to_begin_with_direct_steps():
@@ -691,7 +698,8 @@ def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solu
     C, first_solver, monkeypatch, caplog
 ):
     monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_INVERSES", 1)
-    monkeypatch.setattr("ranksvm.fits.linear.SMOOTH_CORRELATION", 0.0)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_SHARE", 0.5)
+    monkeypatch.setattr("ranksvm.fits.linear.FEW_DIRECTIONS", 0.0)
     X, y, qid = make_wide(20)
     with caplog.at_level("INFO", logger="ranksvm"):
         model = RankSVM(C=C).fit(X, y, qid=qid)

@@ -83,13 +83,17 @@ HINGE_INVERSES, SMOOTH_INVERSES = 40, 8
 # times as long as direct steps where this ratio was at most 0.54, 0.8 to 1.4 times where it was 0.61 to 0.7, and mostly
 # longer where it was larger.)
 DIRECT_SHARE, CURVATURE = 0.6, 2.0
-# Direct steps do not replace the dual unless rows are correlated: otherwise, a visit to the pairs of a query hardly
-# changes the margins of others, and the dual needs few epochs. Rows are correlated if their number times the mean
-# squared cosine of two differences is at least HINGE_CORRELATION or SMOOTH_CORRELATION. (It is 0.4 to 0.7 with
-# independent features of equal variance. With 800 x 2,500, where it is 5 to 6, the squared hinge takes 55, 70, 67 ms
-# with direct steps and 58, 120, 111 ms if the dual begins, C = 1e-3, 0.1 and 10; the hinge takes 109, 131, 122 and 60,
-# 92, 120 ms.)
-HINGE_CORRELATION, SMOOTH_CORRELATION = 8.0, 4.0
+# Direct steps take over from the dual once it has taken, or is expected to take, DUAL_SHARE times as long as they: near
+# the solution the gap falls faster than expected. (600 x 1,800, k^-0.4, squared hinge, C = 10: 19 ms with 2, 46 ms with
+# 1, because direct steps took over.)
+DUAL_SHARE = 2.0
+# Direct steps replace the dual if rows are correlated; otherwise, a visit to the pairs of a query hardly changes the
+# margins of others, and the dual needs few epochs. Rows are correlated if the mean squared cosine of two differences is
+# at least FEW_DIRECTIONS, or if this mean times the number of rows times CORRELATION_EPOCHS is more epochs than direct
+# steps take in the same time. (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for 800 x
+# 2,500, 12 to 22 ms for 700 x 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms. With 20
+# factors and little noise, 80 x 300, the dual does not converge in 300 iterations.)
+FEW_DIRECTIONS, CORRELATION_EPOCHS = 1 / 16, 7.0
 # If round-off stops direct steps at a larger relative gap, TRON does not continue there but begins where the fit began:
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
 # 0; from the point of direct steps, 1,000 without convergence.)
@@ -462,8 +466,9 @@ class LinearProblem(RankSVMProblem):
         squared_cosine = None if differences is None else mean_squared_cosine(differences)
         if differences is None or squared_cosine is None:
             return
-        least = HINGE_CORRELATION if self.loss.smoothed else SMOOTH_CORRELATION
-        if self.solver == "dual" and squared_cosine * term.n_rows < least:
+        direct = self._cost_of_direct_steps(SMOOTH_INVERSES)
+        dual = CORRELATION_EPOCHS * squared_cosine * term.n_rows * self._epoch_cost()
+        if self.solver == "dual" and squared_cosine < FEW_DIRECTIONS and dual < direct:
             return
         # the mean of the diagonal of the Hessian if all pairs are active
         diagonal = 1.0 + C * CURVATURE * self.pairs.weight * float(np.mean(np.square(differences)))
@@ -471,7 +476,7 @@ class LinearProblem(RankSVMProblem):
             squared_cosine, term.n_variables, 1.0 / diagonal, term.n_rows, -np.log(self.tol)
         )
         cost = n_products * self._row_space.product_cost()
-        if cost >= DIRECT_SHARE * self._cost_of_direct_steps(SMOOTH_INVERSES):
+        if cost >= DIRECT_SHARE * direct:
             self.solver, self._direct, self._direct_may_follow = "direct", True, False
         elif not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
             self.solver = "tron"
@@ -561,10 +566,12 @@ class LinearProblem(RankSVMProblem):
             return MAX_EPOCHS
         if not self._direct_may_follow:
             return DUAL_EPOCHS
-        dual = DualSize.of(self.pairs)
-        term = self.objective.term
-        epoch = EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work
-        return float(min(MAX_EPOCHS, self._cost_of_direct_steps(self._n_inverses) / epoch))
+        return float(min(MAX_EPOCHS, DUAL_SHARE * self._cost_of_direct_steps(self._n_inverses) / self._epoch_cost()))
+
+    def _epoch_cost(self) -> float:
+        """The expected time of an epoch of the dual, as a number of bytes to read."""
+        dual, term = DualSize.of(self.pairs), self.objective.term
+        return float(EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work)
 
     @property
     def _n_inverses(self) -> float:
