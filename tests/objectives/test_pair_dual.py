@@ -182,6 +182,19 @@ def test_certificate_is_honest_at_every_epoch():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("exponent", [-300, 300])
+def test_the_gap_is_true_if_squares_of_alpha_are_no_floats(loss, exponent):
+    """With features c times as large and C / c^2, all objectives and alpha are 1 / c^2 times as large."""
+    X, y, qid = wide(seed=4)
+    options = {"loss": loss, "huber_width": WIDTH, "solver": "dual", "tol": 1e-6}
+    usual = RankSVM(C=0.1, **options).fit(X, y, qid=qid)
+    scaled = RankSVM(C=np.ldexp(0.1, 2 * exponent), **options).fit(np.ldexp(X, -exponent), y, qid=qid)
+    assert scaled.converged_
+    assert np.ldexp(scaled.objective_, -2 * exponent) == pytest.approx(usual.objective_, rel=1e-12)
+    assert np.ldexp(scaled.duality_gap_, -2 * exponent) == pytest.approx(usual.duality_gap_, rel=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 @pytest.mark.parametrize("of_signs", [False, True])
 def test_round_off_is_within_its_bound(loss, offset, of_signs):

@@ -217,7 +217,7 @@ class PairDual:
         drift = 2.0 * growth(point.additions + OPERATIONS) * longest * point.distance
         shift = 2.0 * longest * float(lowered.sum())
         of_alpha = float(lowered @ (1.0 + np.abs(margins) + margin_error)) + (0.5 * shift + drift) * shift
-        ridge = 0.5 * float(self._ridge @ (alpha * alpha))
+        ridge = 0.5 * float((self._ridge * alpha) @ alpha)
         along = abs(norm**2 - float(alpha @ margins)) + margin_error * total + of_sums * float(alpha @ np.abs(margins))
         of_dual = of_sums * (total + ridge) + along + 0.5 * drift**2 + 2.0 * length * norm**2
         return of_value + of_dual + of_alpha
@@ -252,7 +252,7 @@ class PairDual:
         norm = 0.5 * float(point.w @ point.w)
         point.value = norm + self.C * float(self._weights @ self._losses(hinge))
         alpha = point.alpha
-        dual = float(alpha.sum()) - 0.5 * float(self._ridge @ (alpha * alpha)) - norm
+        dual = float(alpha.sum()) - 0.5 * float((self._ridge * alpha) @ alpha) - norm
         # by round-off it may be negative
         gap = point.value - dual
         point.gap = 0.0 if gap < 0.0 else gap  # NaN stays
