@@ -346,6 +346,21 @@ def test_path_and_warm_start_reach_the_same_optima():
             assert fit.fit(X, y, qid=qid).n_iter_ <= n_iter
 
 
+@pytest.mark.parametrize("signs", [None, "increasing"])
+def test_a_warm_start_at_a_far_smaller_C_keeps_no_round_off_of_the_large_alpha(signs):
+    X, y, qid = many_pairs(3, 20, 400)
+    X[1::20] = X[::20]  # equal documents: their alpha are 2 C
+    y[1::20] = y[::20] + 1.0
+    ranker = RankSVM(C=1e12, solver="dual", monotone=signs, warm_start=True, max_iter=20).fit(X, y, qid=qid)
+    largest = ranker.pair_alpha_.max()
+    ranker.set_params(C=1.0, max_iter=1000).fit(X, y, qid=qid)
+    assert largest > 1e11
+    assert ranker.converged_
+    assert ranker.objective_ == pytest.approx(
+        RankSVM(solver="dual", monotone=signs, tol=1e-8).fit(X, y, qid=qid).objective_, rel=1e-4
+    )
+
+
 def test_slow_dual_is_left_to_tron(monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
     monkeypatch.setattr("ranksvm.fits.linear.DIRECT_ROWS", 0)

@@ -188,8 +188,15 @@ class PairDual:
         return True
 
     def refresh(self, point: DualPoint, visit_pairs: bool = False) -> bool:
-        """Return False: margins are always computed from w, never from other points."""
-        return False
+        """Compute z from alpha again, in place, if the steps so far may have left more round-off; return whether so.
+
+        They may have if alpha was much larger before, as at the start of a fit that continues one with a larger C.
+        """
+        again = self.evaluate(point.alpha)
+        if 2.0 * again.distance * again.additions > point.distance * point.additions:
+            return False
+        vars(point).update(vars(again))
+        return True
 
     def round_off(self, point: DualPoint, tol: float) -> float:
         """Bound on the errors of both values, due to margins, sums, and z, which is the result of many additions.
