@@ -121,7 +121,7 @@ def test_a_few_visits_solve_the_problem_of_a_query(loss, C, levels, n_features):
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
     dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, C)
     point = dual.evaluate()
-    dual.ascend(point, 4 if C <= 1.0 else 12)
+    dual.ascend(point, 4 if C <= 1.0 else 20)
     value, gap = dual.certificate(point)
     assert gap <= 1e-6 * value
     assert value == pytest.approx(primal_value(X, y, qid, point.w, C, loss), rel=1e-12)
@@ -134,6 +134,35 @@ def test_alpha_do_not_crawl_along_cycles_of_pairs(loss, n_documents):
     fit = RankSVM(loss=loss, solver="dual").fit(X, y, qid=qid)
     assert fit.converged_
     assert fit.history_["evaluations"][-1] <= 50  # with steps of single pairs, at least 345
+
+
+def test_newton_steps_pause_after_they_failed():
+    X, _, qid = many_pairs(2, 60, 300)
+    X[::2] = X[1::2]  # equal documents
+    y = np.random.default_rng(0).normal(size=len(X))
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    dual = PairDual(as_design_matrix(X), pairs, "huber", 0.01, 1e4)
+    point, pauses = dual.evaluate(), dual._arrays.pauses
+    longest = []
+    for _ in range(150):
+        dual.ascend(point, 1)
+        longest.append(pauses[:, 1].max())
+    assert [longest.count(n) for n in (1, 2, 4, 8, 16, 32)] == [2, 3, 5, 9, 17, 33]  # a visit with steps, and the pause
+    assert longest[-1] == 64
+    dual.reweight(1.0)
+    assert not pauses.any()
+    dual.ascend(dual.evaluate(), 1)
+    assert not pauses.any()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+def test_newton_steps_that_overflow_are_not_taken(loss):
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        X = random.normal(size=(6, 4)) @ random.normal(size=(4, 10))
+        fit = RankSVM(C=1e200, loss=loss, solver="dual", max_iter=20).fit(X, random.permutation(6))
+        assert np.isfinite([fit.objective_, fit.duality_gap_]).all()
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "huber"])

@@ -21,6 +21,8 @@ namespace ranksvm::RANKSVM_VARIANT {
 // at most kEnough times the largest slope of the first cycle.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
+// Each time that the Newton steps for a query fail, they pause for twice as many visits, but at most for these.
+constexpr int32_t kLongestPause = 64;
 
 // The value, or 0 if its sign is opposite to `sign`.
 RANKSVM_INLINE double of_sign(int8_t sign, double value) { return sign * value < 0.0 ? 0.0 : value; }
@@ -139,8 +141,14 @@ RANKSVM_INLINE double ascend_queries(const Reader &X, const DualPairs &pairs, co
         s.resize(static_cast<size_t>(m));
         b.assign(static_cast<size_t>(m), 0.0);
         X.scores(pairs.rows, start, stop, w, s.data());
-        const bool by_newton = signs == nullptr && newton.suits(q, m);
-        double gone = by_newton ? newton.maximize(q, m, alpha, s.data(), b.data()) : -1.0;
+        int32_t &pause = pairs.pauses[2 * q], &last_pause = pairs.pauses[2 * q + 1];
+        double gone = -1.0;
+        if (pause > 0) {
+            --pause;
+        } else if (newton.suits(q, m)) {
+            gone = newton.maximize(q, m, alpha, s.data(), b.data());
+            pause = last_pause = gone < 0.0 ? std::min(std::max(2 * last_pause, 1), kLongestPause) : 0;
+        }
         if (gone < 0.0) gone = maximize_query(pairs, q, m, alpha, s.data(), b.data());
         if (gone > 0.0) {
             X.add(pairs.rows, start, stop, b.data(), z);

@@ -4,6 +4,8 @@
 Arrays over documents are by position; ``rows`` maps positions to rows of X (None if they are the same).
 """
 
+import numpy as np
+
 from libc.stdint cimport int8_t, int32_t, int64_t
 
 from ranksvm._compiled.border cimport need, need_csr, need_places, need_places_by_query, need_pointers, need_range, rows_needed
@@ -20,6 +22,7 @@ cdef extern from "dual_descent_loops.hpp" namespace "ranksvm" nogil:
         const double *ridge
         const int64_t *gram_pointers
         double *grams
+        int32_t *pauses
 
     cppclass DenseDualLoops[Real]:
         void (*grams)(const Real *, int64_t, const DualPairs &, const int64_t *, int64_t, double *) except +
@@ -44,9 +47,14 @@ ctypedef fused index:
 
 
 cdef class PairArrays:
-    """Pairs listed query by query, with the upper bound of each alpha and the curvature that each loss adds to the dual."""
+    """Pairs listed query by query, with the upper bound of each alpha and the curvature that each loss adds to the dual.
+
+    ``pauses`` has, for each query, the number of its next visits without Newton steps, because earlier ones failed, and the
+    length of its last such pause. To begin another problem, set it to 0.
+    """
 
     cdef object owners  # keeps the arrays alive
+    cdef readonly object pauses
     cdef DualPairs pairs
     cdef int64_t n_pairs, n_queries, rows_of_x, n_numbers
 
@@ -68,6 +76,9 @@ cdef class PairArrays:
         if grams.shape[0] == 0:
             raise ValueError("there is no memory for Gram matrices")
         self.owners = (pointers, rows, pair_pointers, preferred, other, upper, ridge, gram_pointers, grams)
+        cdef int32_t[:, ::1] pauses = np.zeros((self.n_queries, 2), dtype=np.int32)
+        self.pauses = pauses.base
+        self.pairs.pauses = &pauses[0, 0]
         self.n_pairs = preferred.shape[0]
         self.pairs.pointers = &pointers[0]
         self.pairs.rows = NULL

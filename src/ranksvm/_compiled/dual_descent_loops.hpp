@@ -22,6 +22,8 @@ struct DualPairs {
     const double *ridge;           // curvature that the loss adds to each pair
     const int64_t *gram_pointers;  // first entry of each query's Gram matrix
     double *grams;
+    int32_t *pauses;               // of each query, the visits without Newton steps: how many are left, and how long the last
+                                   // pause was
 };
 
 template <class Real>

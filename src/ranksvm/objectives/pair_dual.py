@@ -158,6 +158,7 @@ class PairDual:
             self._ridge[:] = np.divide(stiffness, weights, out=np.zeros(len(weights)), where=present)
         negligible = np.isinf(self._ridge)  # weights so small that alpha may as well be 0
         self._upper[negligible] = self._ridge[negligible] = 0.0
+        self._arrays.pauses[:] = 0
 
     def evaluate(self, alpha: np.ndarray | None = None) -> DualPoint:
         """The point with these alpha, moved into their bounds; None: all 0."""
