@@ -129,11 +129,29 @@ def test_a_few_visits_solve_the_problem_of_a_query(loss, C, levels, n_features):
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
 @pytest.mark.parametrize("n_documents", [20, 60])
-def test_alpha_do_not_crawl_along_cycles_of_pairs(loss, n_documents):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_alpha_do_not_crawl_along_cycles_of_pairs(loss, n_documents, weighted):
     X, y, qid = many_pairs(10, n_documents, 1800)
-    fit = RankSVM(loss=loss, solver="dual").fit(X, y, qid=qid)
+    weights = np.array([1e-200, 1.0, 2.0])[np.random.default_rng(1).integers(0, 3, len(y))] if weighted else None
+    fit = RankSVM(1800.0, loss=loss, solver="dual").fit(X, y, qid=qid, sample_weight=weights)
     assert fit.converged_
-    assert fit.history_["evaluations"][-1] <= 50  # with steps of single pairs, at least 345
+    assert fit.history_["evaluations"][-1] <= 50  # with steps of single pairs, at least 169
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("shape", "levels", "equal", "C", "most"),
+    [((1, 120, 300), 2, False, 1e2, 3), ((1, 60, 300), 5, True, 1e5, 4), ((3, 40, 200), 2, False, 1e5, 80)],
+    ids=["many kinks", "equal documents", "alpha at its bounds"],
+)
+def test_newton_steps_pass_many_kinks(shape, levels, equal, C, most, seed):
+    """The limits are small: a flaw of the first step, the halving or the test of the gain takes more visits."""
+    X, y, qid = many_pairs(*shape, seed, levels)
+    if equal:
+        X[1::3] = X[::3]
+    fit = RankSVM(C, loss="huber", huber_width=WIDTH, solver="dual").fit(X, y, qid=qid)
+    assert fit.converged_
+    assert fit.history_["evaluations"][-1] <= most
 
 
 def test_newton_steps_pause_after_they_failed():
@@ -173,8 +191,11 @@ def test_newton_steps_never_lower_the_dual(loss, C, scale):
     X, y, qid = many_pairs(4, 15, 30, seed=1)
     X *= scale
     X[1::15] = X[::15]
-    weights = np.random.default_rng(2).integers(0, 3, len(y)).astype(float)
+    # the product of the smallest ones is 0
+    weights = np.array([1e-200, 1.0, 2.0])[np.random.default_rng(2).integers(0, 3, len(y))]
     pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y, sample_weight=weights)
+    without_weight = pairs.explicit(0, pairs.n_queries)[2] == 0.0
+    assert without_weight[pairs.n_pairs // 2 :].any()
     dual = PairDual(as_design_matrix(X), pairs, loss, WIDTH, C)
     for start in (None, np.inf, "random"):
         alpha = np.zeros(pairs.n_pairs) if start is None else np.full(pairs.n_pairs, 10.0 * C)
@@ -187,6 +208,7 @@ def test_newton_steps_never_lower_the_dual(loss, C, scale):
                 primal_value(X, y, qid, point.w, C, loss, sample_weight=weights), rel=1e-9, abs=1e-300
             )
             assert value - gap >= before - dual.round_off(point, 1e-4)
+            assert not point.alpha[without_weight].any()
             before = value - gap
             dual.ascend(point, 1)
         again = dual.evaluate(point.alpha)
@@ -414,7 +436,7 @@ def test_choice_is_by_counts():
     assert RankSVM().fit(X, y, qid=qid).solver_ == "dual"
     # more rows than features
     assert choice(X[:, :50], pairs) != "dual"
-    # one list of many levels: many pairs for each row, which only the hinge bears
+    # one list of many levels: so many pairs for each row that only the hinge uses the dual
     long = ComparablePairs.from_labels(Queries.from_qid(None, 60), np.arange(60.0))
     assert choice(X, long) == "tron"
     assert choice(X, long, "hinge") == "dual"
