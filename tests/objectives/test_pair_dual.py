@@ -179,7 +179,7 @@ def test_newton_steps_that_overflow_are_not_taken(loss):
     for seed in range(30):
         random = np.random.default_rng(seed)
         X = random.normal(size=(6, 4)) @ random.normal(size=(4, 10))
-        fit = RankSVM(C=1e200, loss=loss, solver="dual", max_iter=20).fit(X, random.permutation(6))
+        fit = RankSVM(C=1e200, loss=loss, solver="dual", max_iter=20).fit(X, random.permutation(6), group=[6])
         assert np.isfinite([fit.objective_, fit.duality_gap_]).all()
 
 

@@ -243,7 +243,7 @@ def threaded(X, spec, pairs):
     return ThreadedTerm(as_design_matrix(X), spec.with_pairs(pairs))
 
 
-# of the problems with weights, some queries have more than 380 pairs, and of those without weights more than 600
+# 600 and 380 pairs are fewer than some queries have: 600 without weights, 380 with weights; the host computes these
 @pytest.mark.parametrize(
     ("dtype", "most_pairs"),
     [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600), (np.float64, 380), (np.float64, -1)],
