@@ -289,8 +289,9 @@ def test_an_approximation_certifies_its_own_problem(approximation, data):
 @pytest.mark.parametrize("approximation", ["nystroem", "fourier"])
 def test_warm_starts_of_an_approximation_with_few_pairs(approximation, loss, monkeypatch):
     """Solver "auto" chooses the dual, whose variables are not those of the last model."""
-    for name, value in (("FEW_DIRECTIONS", 2.0), ("CORRELATION_EPOCHS", 0.0)):  # no other solver replaces the dual
-        monkeypatch.setattr(f"ranksvm.fits.linear.{name}", value)
+    # no other solver replaces the dual
+    monkeypatch.setattr("ranksvm.fits.linear.FEW_DIRECTIONS", 2.0)
+    monkeypatch.setattr("ranksvm.fits.linear.CORRELATION_EPOCHS", (0.0, 0.0))
     X = np.random.default_rng(0).normal(size=(400, 4))
     y, qid = np.tile([1, 0], 200), np.repeat(np.arange(200), 2)
     options = {"approximation": approximation, "n_components": 400, "random_state": 0, "loss": loss}

@@ -583,11 +583,29 @@ def test_rows_must_be_correlated_to_replace_the_dual(loss, monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.FEW_DIRECTIONS", 0.1)
     assert not begins_with_direct_steps(X, y, qid, **options)
     # also if the dual is expected to need many epochs
-    monkeypatch.setattr("ranksvm.fits.linear.CORRELATION_EPOCHS", 20.0)
+    monkeypatch.setattr("ranksvm.fits.linear.CORRELATION_EPOCHS", (20.0, 0.0))
     assert begins_with_direct_steps(X, y, qid, **options)
     # independent rows, but too many pairs for the dual
     if loss == "squared_hinge":
         assert begins_with_direct_steps(*make_wide(1), C=1e4)
+
+
+def test_auto_takes_the_dual_for_more_pairs_if_rows_are_independent(monkeypatch):
+    X, y, qid = make_wide(3)  # 10 pairs per document
+    model = RankSVM(C=10.0, warm_start=True).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("dual", True)
+    assert RankSVM(C=1e-6).fit(X, y, qid=qid).solver_ == "tron"
+    assert RankSVM(C=10.0, loss="logistic").fit(X, y, qid=qid).solver_ == "direct"  # this loss has no dual here
+    assert begins_with_direct_steps(*make_correlated(3), C=10.0)
+    path = regularization_path(X, y, qid=qid, Cs=[1.0, 10.0])
+    assert path.objectives[-1] == pytest.approx(model.objective_, rel=2e-4)
+    # from weights, the dual cannot start
+    objective = model.objective_
+    model.fit(X, y, qid=qid)
+    assert model.solver_ != "dual"
+    assert model.history_["objective"][0] == pytest.approx(objective)
+    monkeypatch.setattr("ranksvm.fits.linear.MANY_DUAL_PAIRS", 8.0)
+    assert begins_with_direct_steps(X, y, qid, C=10.0)
 
 
 def test_auto_counts_the_weights_of_pairs_to_begin_with_direct_steps():

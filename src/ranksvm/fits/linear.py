@@ -87,21 +87,24 @@ DIRECT_SHARE, CURVATURE = 0.6, 2.0
 # the solution the gap falls faster than expected. (600 x 1,800, k^-0.4, squared hinge, C = 10: 19 ms with 2, 46 ms with
 # 1, because direct steps took over.)
 DUAL_SHARE = 2.0
-# Direct steps replace the dual if rows are correlated; otherwise, a visit to the pairs of a query hardly changes the
-# margins of others, and the dual needs few epochs. Rows are correlated if the mean squared cosine of two differences is
-# at least FEW_DIRECTIONS, or if this mean times the number of rows times CORRELATION_EPOCHS is more epochs than direct
-# steps take in the same time. (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for 800 x
-# 2,500, 12 to 22 ms for 700 x 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms. With 20
-# factors and little noise, 80 x 300, the dual does not converge in 300 iterations.)
-FEW_DIRECTIONS, CORRELATION_EPOCHS = 1 / 16, 7.0
+# The dual is better than direct steps unless rows are correlated; otherwise, a visit to the pairs of a query hardly
+# changes the margins of others, and the dual needs few epochs. Rows are correlated if the mean squared cosine of two
+# differences is at least FEW_DIRECTIONS, or if this mean times the number of rows times CORRELATION_EPOCHS (for at most
+# DUAL_PAIRS pairs per document, and for more), plus FEW_EPOCHS, is more epochs than direct steps take in the same time.
+# (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for 800 x 2,500, 12 to 22 ms for 700 x
+# 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms. With 20 factors and little noise, 80 x
+# 300, the dual does not converge in 300 iterations. With 40 documents in a query and k^-0.4, it takes 30 ms for 400 x
+# 600 and 151 ms for 1,500 x 3,000, direct steps 15 and 283 ms.)
+FEW_DIRECTIONS, FEW_EPOCHS, CORRELATION_EPOCHS = 1 / 16, 20.0, (7.0, 15.0)
 # If round-off stops direct steps at a larger relative gap, TRON does not continue there but begins where the fit began:
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
 # 0; from the point of direct steps, 1,000 without convergence.)
 NEAR = 1.0
-# An epoch of the dual takes as long as reading EPOCH_ROW (sparse, dense) of each row, and EPOCH_WORK bytes for each
-# multiplication of a cycle in which every alpha changes. (This is 0.6 to 1.7 times the time that epochs of eight
-# problems with 1,000 to 12,000 pairs take.)
-EPOCH_ROW, EPOCH_WORK = (4.5, 0.6), 2.8
+# An epoch of the dual takes as long as reading EPOCH_ROW (sparse, dense) of each row, and EPOCH_WORK bytes (smooth
+# losses, hinge) for each multiplication of a cycle in which every alpha changes. (With the hinge, this is 0.6 to 1.7
+# times the time that epochs of eight problems with 1,000 to 12,000 pairs take. With the squared hinge, epochs of 600 x
+# 1,800 take 0.8 and 2.7 ms with 60 and 150 documents in a query, as with 7 and 5 bytes.)
+EPOCH_ROW, EPOCH_WORK = (4.5, 0.6), (7.0, 2.8)
 
 # Solver "newton" builds Hessians from the first step on, whatever the conditioning. "auto" uses it in two cases. First,
 # if building a Hessian from all rows costs at most as much as this number of products of the Hessian with a vector.
@@ -124,6 +127,11 @@ DUAL_WORK = 64.0
 # TRON 11, 36 and 47. With 34 pairs per document it took 22, 24 and 27, TRON 20, 23 and 30. At C = 1e-4 it took 4 and
 # 22, TRON 3 and 4.)
 DUAL_PAIRS = 8.0
+# With no more rows than features, and dense rows that are not correlated, it also uses the dual for up to this number
+# of pairs if conjugate gradients would need many products. (C = 1, ms with the dual, direct steps and TRON: 1,500 x
+# 3,000, 16 pairs per document, 63, 237 and 864; 600 x 1,800, 24 pairs per document, 19, 28 and 118; 60 pairs per
+# document, 63, 39 and 153.)
+MANY_DUAL_PAIRS = 24.0
 DEFAULT_LOSS = LossSpec(LOSSES[0])
 
 Objective = TypeVar("Objective", bound=LinearObjective)
@@ -438,7 +446,7 @@ class LinearProblem(RankSVMProblem):
         by_size = self.solver
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
-                self._choose_for_few_rows(C)
+                self._choose_for_few_rows(C, start)
         result = before = self._solve_alone(C, start, interrupted, point)
         first = self.solver
         begin: np.ndarray | None = None if first == "dual" else start if point is None else point.w
@@ -455,11 +463,12 @@ class LinearProblem(RankSVMProblem):
             result = self._continue_with("tron", C, w, interrupted, result)
         return result
 
-    def _choose_for_few_rows(self, C: float) -> None:
+    def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
         """Choose between TRON, the dual and direct steps for this C, from the differences of a few dense rows.
 
         `choose_solver` has chosen TRON or the dual, by the size of the data. The dual is kept if rows are not
-        correlated. Otherwise, direct steps replace both if conjugate gradients are expected to need many products.
+        correlated. Otherwise, TRON is used unless conjugate gradients are expected to need many products. If they are,
+        direct steps are used, or the dual if rows are not correlated, pairs are not too many, and there is no start.
         """
         term = self.objective.term
         differences = term.differences(DIFFERENCES) if term.dense else None
@@ -467,8 +476,10 @@ class LinearProblem(RankSVMProblem):
         if differences is None or squared_cosine is None:
             return
         direct = self._cost_of_direct_steps(SMOOTH_INVERSES)
-        dual = CORRELATION_EPOCHS * squared_cosine * term.n_rows * self._epoch_cost()
-        if self.solver == "dual" and squared_cosine < FEW_DIRECTIONS and dual < direct:
+        few_pairs = self.solver == "dual"
+        n_epochs = FEW_EPOCHS + CORRELATION_EPOCHS[not few_pairs] * squared_cosine * term.n_rows
+        independent = squared_cosine < FEW_DIRECTIONS and n_epochs * self._epoch_cost() < direct
+        if few_pairs and independent:
             return
         # the mean of the diagonal of the Hessian if all pairs are active
         diagonal = 1.0 + C * CURVATURE * self.pairs.weight * float(np.mean(np.square(differences)))
@@ -476,10 +487,19 @@ class LinearProblem(RankSVMProblem):
             squared_cosine, term.n_variables, 1.0 / diagonal, term.n_rows, -np.log(self.tol)
         )
         cost = n_products * self._row_space.product_cost()
-        if cost >= DIRECT_SHARE * direct:
+        if cost < DIRECT_SHARE * direct:
+            if not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
+                self.solver = "tron"
+        elif independent and start is None and self._dual_is_possible():
+            self.solver = "dual"
+        else:
             self.solver, self._direct, self._direct_may_follow = "direct", True, False
-        elif not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
-            self.solver = "tron"
+
+    def _dual_is_possible(self) -> bool:
+        """Whether the problem has a dual that is not too large, even if it has many pairs."""
+        term = self.objective.term
+        size = self._dual_size(term)
+        return size is not None and _dual_is_cheap(term, self.loss, size(), MANY_DUAL_PAIRS)
 
     def _is_done(self, result: SolverResult) -> bool:
         """Whether no other solver should continue."""
@@ -571,7 +591,8 @@ class LinearProblem(RankSVMProblem):
     def _epoch_cost(self) -> float:
         """The expected time of an epoch of the dual, as a number of bytes to read."""
         dual, term = DualSize.of(self.pairs), self.objective.term
-        return float(EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + EPOCH_WORK * dual.work)
+        work = EPOCH_WORK[self.loss.smoothed] * dual.work
+        return float(EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + work)
 
     @property
     def _n_inverses(self) -> float:
@@ -730,9 +751,9 @@ def _hessians_are_cheap(size: Size) -> bool:
     return fraction > 0.0 and (of_all <= CHEAP_HESSIAN or (of_all <= most_of_all and of_sample <= most_of_sample))
 
 
-def _dual_is_cheap(size: Size, loss: LossSpec, dual: DualSize) -> bool:
+def _dual_is_cheap(size: Size, loss: LossSpec, dual: DualSize, most_pairs: float = DUAL_PAIRS) -> bool:
     # a stored value takes 8 bytes, or somewhat more or less
     stored = dual.n_rows * size.row_bytes / 8.0
-    few_pairs = loss.smoothed or dual.n_pairs <= DUAL_PAIRS * dual.n_rows
+    few_pairs = loss.smoothed or dual.n_pairs <= most_pairs * dual.n_rows
     few_rows = dual.n_rows <= DUAL_ROWS * size.n_variables
     return few_pairs and few_rows and dual.n_numbers <= DUAL_NUMBERS * stored and dual.work <= DUAL_WORK * stored
