@@ -82,6 +82,7 @@ FEW_ROWS_SHAPES = (
     *(Shape(400, 600, 10, decay) for decay in (0.0, 0.7)),
     *(Shape(600, 1_800, documents, decay) for documents in (20, 600) for decay in (0.0, 0.7)),
     *(Shape(1_000, 1_500, 6, decay) for decay in (0.0, 0.7)),
+    *(Shape(1_500, 3_000, 40, decay) for decay in (0.0, 0.7)),
     Shape(1_000, 47_000, 20, 0.0, 0.004),
 )
 CS = (1e-4, 1e-2, 1.0, 100.0)
