@@ -608,6 +608,18 @@ def test_auto_takes_the_dual_for_more_pairs_if_rows_are_independent(monkeypatch)
     assert begins_with_direct_steps(X, y, qid, C=10.0)
 
 
+@pytest.mark.parametrize("make", [make_wide, make_correlated])
+def test_the_largest_C_of_a_path_chooses_the_solver(make, caplog):
+    X, y, qid = make(3)
+    assert RankSVM(C=1e-6).fit(X, y, qid=qid).solver_ == "tron"
+    with caplog.at_level("INFO", logger="ranksvm"):
+        path = regularization_path(X, y, qid=qid, Cs=[1e-6, 10.0])
+    assert "follows" not in caplog.text  # no other solver
+    fit = RankSVM(C=10.0).fit(X, y, qid=qid)
+    assert path.converged.all()
+    assert path.objectives[-1] == pytest.approx(fit.objective_, rel=2e-4)
+
+
 def test_auto_counts_the_weights_of_pairs_to_begin_with_direct_steps():
     X, y, qid = make_correlated(20)
     model = RankSVM(C=10.0).fit(X, y, qid=qid, query_weight=np.full(80, 1e-7))

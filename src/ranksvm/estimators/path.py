@@ -225,6 +225,7 @@ def _solutions(
     if isinstance(problem, PartitionedProblem):
         yield from zip(Cs.tolist(), problem.solve_path(Cs, interrupted), strict=True)
         return
+    problem.largest_C = float(Cs.max())
     point = None
     for C in Cs.tolist():
         result = problem.solve(C, interrupted=interrupted, point=point)

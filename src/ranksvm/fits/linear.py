@@ -446,7 +446,7 @@ class LinearProblem(RankSVMProblem):
         by_size = self.solver
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
-                self._choose_for_few_rows(C, start)
+                self._choose_for_few_rows(max(C, self.largest_C), start)
         result = before = self._solve_alone(C, start, interrupted, point)
         first = self.solver
         begin: np.ndarray | None = None if first == "dual" else start if point is None else point.w
@@ -464,7 +464,7 @@ class LinearProblem(RankSVMProblem):
         return result
 
     def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
-        """Choose between TRON, the dual and direct steps for this C, from the differences of a few dense rows.
+        """Choose between TRON, the dual and direct steps for values up to C, from the differences of a few dense rows.
 
         `choose_solver` has chosen TRON or the dual, by the size of the data. The dual is kept if rows are not
         correlated. Otherwise, TRON is used unless conjugate gradients are expected to need many products. If they are,

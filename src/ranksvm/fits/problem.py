@@ -90,6 +90,8 @@ class RankSVMProblem:
         self.tol = options.tol
         self.max_iter = options.max_iter
         self.loss = options.loss
+        # the largest C to be solved for, if there are several values
+        self.largest_C = 0.0
         # the initial smoothing of the objective
         self.smoothing: dict[str, Any] = {"width": self.loss.first_width, "reducible": self.loss.smoothed}
         # the last solutions, each of which began at the point of the one before: log C (all different) and variables
