@@ -740,6 +740,18 @@ def test_the_dual_continues_where_round_off_stops_direct_steps_far_from_the_solu
     assert has_a_consistent_trace(model)
 
 
+@pytest.mark.parametrize("C", [1e10, 1e14])
+def test_a_dual_with_many_pairs_continues_where_round_off_stops_direct_steps(C, caplog):
+    """TRON began instead: it took hundreds of steps, or did not converge."""
+    X, y, qid = make_wide(3)
+    with caplog.at_level("INFO", logger="ranksvm"):
+        model = RankSVM(C=C).fit(X, y, qid=qid)
+    assert (model.solver_, model.converged_) == ("dual", True)
+    assert "direct follows" in caplog.text
+    assert model.n_iter_ < 100
+    assert has_a_consistent_trace(model)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_solver_follows_if_round_off_stops_the_dual_of_the_hinge():
     X, y, qid = make_wide(20)

@@ -440,8 +440,8 @@ class LinearProblem(RankSVMProblem):
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
         else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
-        the solution, the next solver is the dual, if that was chosen by the size of the data, or else TRON. The dual
-        continues where it had stopped, if it has run; TRON begins where the fit began.
+        the solution, the next solver is the dual, if it has run or was chosen by the size of the data, or else TRON.
+        The dual continues where it had stopped, if it has run; TRON begins where the fit began.
         """
         by_size = self.solver
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
@@ -456,7 +456,7 @@ class LinearProblem(RankSVMProblem):
             self._direct, self._direct_may_follow = True, False
             result = self._continue_with("direct", C, begin, interrupted, result)
         near = result.relative_gap <= (before.relative_gap if first == "dual" else NEAR)
-        if self.solver == "direct" and by_size == "dual" and not near and not self._is_done(result):
+        if self.solver == "direct" and "dual" in (by_size, first) and not near and not self._is_done(result):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
