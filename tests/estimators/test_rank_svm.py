@@ -582,9 +582,12 @@ def test_rows_must_be_correlated_to_replace_the_dual(loss, monkeypatch):
     assert begins_with_direct_steps(X, y, qid, **options)
     monkeypatch.setattr("ranksvm.fits.linear.FEW_DIRECTIONS", 0.1)
     assert not begins_with_direct_steps(X, y, qid, **options)
-    # also if the dual is expected to need many epochs
-    monkeypatch.setattr("ranksvm.fits.linear.CORRELATION_EPOCHS", (20.0, 0.0))
-    assert begins_with_direct_steps(X, y, qid, **options)
+    # also if the dual is expected to need many epochs, or long ones
+    work = (1e4, 0.0) if loss == "squared_hinge" else (0.0, 1e4)
+    for name, value in (("CORRELATION_EPOCHS", (20.0, 0.0)), ("FEW_EPOCHS", 1e3), ("EPOCH_WORK", work)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"ranksvm.fits.linear.{name}", value)
+            assert begins_with_direct_steps(X, y, qid, **options), name
     # independent rows, but too many pairs for the dual
     if loss == "squared_hinge":
         assert begins_with_direct_steps(*make_wide(1), C=1e4)
@@ -679,6 +682,8 @@ def test_direct_steps_need_memory(monkeypatch):
     assert RankSVM(C=1e4).fit(X, y, qid=qid).solver_ == "direct"  # it takes little for so few rows
     monkeypatch.setattr("ranksvm.fits.linear.FEW_BYTES", 0)
     assert RankSVM(C=1e4).fit(X, y, qid=qid).solver_ == "tron"
+    monkeypatch.setattr("ranksvm.fits.linear.memory_bytes", lambda limit: 1 << 30)
+    assert RankSVM(C=1e4).fit(X, y, qid=qid).solver_ == "direct"
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -701,9 +706,10 @@ def test_direct_steps_take_over_from_a_slow_dual(monkeypatch):
     X, y, qid = make_wide(20)
     model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("dual", True)
-    for name, value in (("HINGE_INVERSES", 0), ("HINGE_INVERSES", 1e9), ("MAX_EPOCHS", 5)):
-        monkeypatch.setattr(f"ranksvm.fits.linear.{name}", value)
-        model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
+    for name, value in (("HINGE_INVERSES", 0), ("HINGE_INVERSES", 1e9), ("MAX_EPOCHS", 5), ("DUAL_SHARE", 0.0)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"ranksvm.fits.linear.{name}", value)
+            model = RankSVM(C=1.0, loss="hinge").fit(X, y, qid=qid)
         assert (model.solver_, model.converged_) == ("dual" if name == "HINGE_INVERSES" and value else "direct", True)
 
 

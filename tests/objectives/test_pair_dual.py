@@ -412,6 +412,21 @@ def test_a_warm_start_at_a_far_smaller_C_keeps_no_round_off_of_the_large_alpha(s
     )
 
 
+def test_a_point_is_refreshed_only_once_its_steps_have_left_round_off():
+    X, y, qid = many_pairs(3, 20, 400)
+    pairs = ComparablePairs.from_labels(Queries.from_qid(qid, len(y)), y)
+    dual = PairDual(as_design_matrix(X), pairs, "squared_hinge", WIDTH, 1.0)
+    point = dual.evaluate()
+    dual.ascend(point, 1)
+    assert not dual.refresh(point)
+    point = dual.evaluate(np.full(pairs.n_pairs, 1e5))
+    dual.ascend(point, 5)
+    before = point.w.copy()
+    assert [dual.refresh(point) for _ in range(2)] == [True, False]
+    assert 0.0 < np.abs(point.w - before).max() < 1e-3
+    np.testing.assert_array_equal(point.w, dual.evaluate(point.alpha).w)
+
+
 def test_slow_dual_is_left_to_tron(monkeypatch):
     monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
     monkeypatch.setattr("ranksvm.fits.linear.DIRECT_ROWS", 0)
@@ -444,3 +459,7 @@ def test_choice_is_by_counts():
     # so long a list that its Gram matrix is larger than the data
     huge = ComparablePairs.from_labels(Queries.from_qid(None, 2000), np.arange(2000.0))
     assert choice(scipy.sparse.vstack([X] * 34).tocsr()[:2000], huge, "hinge") == "tron"
+    # so long a list that a cycle takes too many multiplications, although its Gram matrix is small enough
+    middle = ComparablePairs.from_labels(Queries.from_qid(None, 400), np.arange(400.0))
+    assert choice(np.ones((400, 600)), middle, "hinge") != "dual"
+    assert choice(np.ones((400, 1600)), middle, "hinge") == "dual"
