@@ -85,10 +85,10 @@ class RankSVMCore(DualMixin, LinearRanker):
         "newton" needs few iterations and an n_features x n_features Hessian; "tron" is Hessian-free, for sparse data
         or many features; "dual" has one dual variable for each pair, for fewer rows than features and few pairs per
         row; "direct" takes Newton steps in the span of the rows, for fewer rows than features; "auto" chooses by the
-        size of the data. If neither "newton" nor "tron" is clearly faster, "auto" takes Newton steps by conjugate
-        gradients without a Hessian, and builds a Hessian as soon as it is expected to save more than it costs
-        ("adaptive" in ``solver_``). If "tron" or "dual" is slow, or round-off stops "direct", "auto" changes to another
-        solver.
+        size of the data, and if X is dense with no more rows than features, also by the correlation of a few rows. If
+        neither "newton" nor "tron" is clearly faster, "auto" takes Newton steps by conjugate gradients without a
+        Hessian, and builds a Hessian as soon as it is expected to save more than it costs ("adaptive" in ``solver_``).
+        If "tron" or "dual" is slow, or round-off stops "direct", "auto" changes to another solver.
     stopping : {"gap", "gradient"}, default "gap"
         "gap": stop when the certificate meets ``tol``. "gradient", for solver "tron" and losses other than "hinge":
         when ``|gradient| <= tol * |gradient at w = 0|``. Published figures use this rule (Lee & Lin 2014, with ``tol =

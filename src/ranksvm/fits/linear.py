@@ -89,8 +89,9 @@ DIRECT_SHARE, CURVATURE = 0.6, 2.0
 DUAL_SHARE = 2.0
 # The dual is better than direct steps unless rows are correlated; otherwise, a visit to the pairs of a query hardly
 # changes the margins of others, and the dual needs few epochs. Rows are correlated if the mean squared cosine of two
-# differences is at least FEW_DIRECTIONS, or if this mean times the number of rows times CORRELATION_EPOCHS (for at most
-# DUAL_PAIRS pairs per document, and for more), plus FEW_EPOCHS, is more epochs than direct steps take in the same time.
+# differences is at least FEW_DIRECTIONS, or if the dual is expected to take longer than direct steps. Its expected
+# number of epochs is FEW_EPOCHS plus, for each row, this mean times CORRELATION_EPOCHS (if `choose_solver` has chosen
+# the dual, and if it has chosen TRON).
 # (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for 800 x 2,500, 12 to 22 ms for 700 x
 # 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms. With 20 factors and little noise, 80 x
 # 300, the dual does not converge in 300 iterations. With 40 documents in a query and k^-0.4, it takes 30 ms for 400 x
@@ -100,7 +101,7 @@ FEW_DIRECTIONS, FEW_EPOCHS, CORRELATION_EPOCHS = 1 / 16, 20.0, (7.0, 15.0)
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
 # 0; from the point of direct steps, 1,000 without convergence.)
 NEAR = 1.0
-# An epoch of the dual takes as long as reading EPOCH_ROW (sparse, dense) of each row, and EPOCH_WORK bytes (smooth
+# An epoch of the dual takes as long as reading each row EPOCH_ROW times (sparse, dense), and EPOCH_WORK bytes (smooth
 # losses, hinge) for each multiplication of a cycle in which every alpha changes. (With the hinge, this is 0.6 to 1.7
 # times the time that epochs of eight problems with 1,000 to 12,000 pairs take. With the squared hinge, epochs of 600 x
 # 1,800 take 0.8 and 2.7 ms with 60 and 150 documents in a query, as with 7 and 5 bytes.)
@@ -466,9 +467,11 @@ class LinearProblem(RankSVMProblem):
     def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
         """Choose between TRON, the dual and direct steps for values up to C, from the differences of a few dense rows.
 
-        `choose_solver` has chosen TRON or the dual, by the size of the data. The dual is kept if rows are not
-        correlated. Otherwise, TRON is used unless conjugate gradients are expected to need many products. If they are,
-        direct steps are used, or the dual if rows are not correlated, pairs are not too many, and there is no start.
+        `choose_solver` has chosen TRON or the dual, by the size of the data. (With a dense X, it chooses direct steps
+        at once for losses without a dual.) The dual is kept if rows are not correlated. Otherwise, if conjugate
+        gradients are expected to need few products, TRON is used, but with the hinge the solver stays. If they are
+        expected to need many, direct steps are used, or the dual if rows are not correlated, there are at most
+        MANY_DUAL_PAIRS pairs per row, and there is no start.
         """
         term = self.objective.term
         differences = term.differences(DIFFERENCES) if term.dense else None
@@ -490,16 +493,12 @@ class LinearProblem(RankSVMProblem):
         if cost < DIRECT_SHARE * direct:
             if not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
                 self.solver = "tron"
-        elif independent and start is None and self._dual_is_possible():
+            return
+        dual_size = DualSize.of(self.pairs)
+        if independent and start is None and _dual_is_cheap(term, self.loss, dual_size, MANY_DUAL_PAIRS):
             self.solver = "dual"
         else:
             self.solver, self._direct, self._direct_may_follow = "direct", True, False
-
-    def _dual_is_possible(self) -> bool:
-        """Whether the problem has a dual that is not too large, even if it has many pairs."""
-        term = self.objective.term
-        size = self._dual_size(term)
-        return size is not None and _dual_is_cheap(term, self.loss, size(), MANY_DUAL_PAIRS)
 
     def _is_done(self, result: SolverResult) -> bool:
         """Whether no other solver should continue."""
