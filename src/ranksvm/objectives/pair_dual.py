@@ -189,9 +189,9 @@ class PairDual:
         return True
 
     def refresh(self, point: DualPoint, visit_pairs: bool = False) -> bool:
-        """Compute z from alpha again, in place, if the steps so far may have left more round-off; return whether so.
+        """Evaluate alpha again, in place, if that may be more accurate than the steps so far; return whether it was.
 
-        They may have if alpha was much larger before, as at the start of a fit that continues one with a larger C.
+        It may be if alpha was much larger before, as at the start of a fit that continues one with a larger C.
         """
         again = self.evaluate(point.alpha)
         if 2.0 * again.distance * again.additions > point.distance * point.additions:

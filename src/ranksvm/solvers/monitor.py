@@ -242,7 +242,7 @@ class Monitor(Generic[P]):
             logger.info(line, self.label, self.n_iter, value, relative_gap(tested, value), self.tol, extra=PASSING)
         stops = status not in (None, Status.CONVERGED)
         if stops and self.objective.refresh(point, visit_pairs=status is Status.PRECISION):
-            # the same w, with no more round-off than one evaluation has
+            # the same w or alpha, with no more round-off than one evaluation has
             self.n_evaluations += 1
             for trace in vars(self.history).values():
                 trace.pop()

@@ -243,7 +243,7 @@ def threaded(X, spec, pairs):
     return ThreadedTerm(as_design_matrix(X), spec.with_pairs(pairs))
 
 
-# 600 and 380 pairs are fewer than some queries have: 600 without weights, 380 with weights; the host computes these
+# The host computes queries with more pairs than `most_pairs`. Some have more than 600, with weights some more than 380.
 @pytest.mark.parametrize(
     ("dtype", "most_pairs"),
     [(np.float32, 1 << 31), (np.float64, 1 << 31), (np.float64, 600), (np.float64, 380), (np.float64, -1)],
