@@ -417,13 +417,19 @@ def test_a_file_without_rows_is_named(tmp_path, monkeypatch, name, ranker):
         ranker().fit(tmp_path / name)
 
 
+def n_open_caches():
+    gc.collect()
+    return sum(type(found) is reader.CacheFile for found in gc.get_objects())
+
+
 @pytest.mark.parametrize("ranker", [RankSVM, AdditiveRankSVM])
 def test_a_fit_leaves_no_file_open(tmp_path, ranker):
     data = made(tmp_path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ResourceWarning)
+        before = n_open_caches()
         ranker().fit(data.source)
-        gc.collect()
+        assert n_open_caches() == before
     assert not caught
 
 
@@ -440,6 +446,15 @@ def test_which_data_stay_in_their_file(tmp_path, monkeypatch):
     assert part.source is None
     data.X = np.asarray(data.X) + 1
     assert data.source is None
+
+
+def test_a_cache_is_read_if_it_fits_in_memory_and_never_copied(tmp_path, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    path = made(tmp_path).source
+    assert file_data.training_file(path, None).source is None  # a mapped file must not become shorter
+    assert file_data.training_file(path, "100KB").source == path
+    assert not (tmp_path / "caches").exists()
 
 
 def test_err_has_the_scale_of_all_labels(tmp_path):
