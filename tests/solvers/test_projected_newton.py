@@ -112,7 +112,8 @@ def test_a_model_left_early_is_a_step_down(seed, max_products):
 
 
 @pytest.mark.parametrize("seed", [16, 28, 31, 53, 63])
-def test_an_approximate_hessian_that_is_far_too_small_gives_a_step_down(seed):
+@pytest.mark.parametrize("max_products", [1, 3, 1000])
+def test_an_approximate_hessian_that_is_far_too_small_gives_a_step_down(seed, max_products):
     """As for the hinge with much less smoothing than at the last Hessian: the faces diverge."""
     random, n = np.random.default_rng(seed), 7
     rows = random.normal(size=(3 * n, n))
@@ -121,7 +122,9 @@ def test_an_approximate_hessian_that_is_far_too_small_gives_a_step_down(seed):
     model = HessianModel(cone := SignCone(np.ones(n)), np.eye(n) + some.T @ some * 10.0 ** random.uniform(0, 2))
     w = np.abs(random.normal(size=n)) * (random.random(n) < 0.6)
     gradient = 10.0 * random.normal(size=n)
-    step = minimize_model(lambda v: hessian @ v, w, gradient, cone, model, target_gap=1e-12, max_products=1000).step
+    step = minimize_model(
+        lambda v: hessian @ v, w, gradient, cone, model, target_gap=1e-12, max_products=max_products
+    ).step
     assert gradient @ step + 0.5 * step @ hessian @ step < 0.0
     assert (w + step >= 0.0).all()
 
