@@ -7,6 +7,7 @@ import runpy
 import sqlite3
 import subprocess
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -41,6 +42,7 @@ from ranksvm import (
     metrics,
 )
 from ranksvm.exceptions import DataError, OptionError
+from ranksvm.exporting.features import mapped_names
 from ranksvm.exporting.registry import FORMATS
 
 LUCENE = ("solr", "elasticsearch", "opensearch")
@@ -156,6 +158,13 @@ def test_names_are_those_of_the_data_or_numbers(data, ranker):
 def test_names_that_cannot_be(ranker, names, message):
     with pytest.raises(OptionError, match=message):
         export(ranker, to="solr", names=names)
+
+
+def test_a_dict_of_names_takes_time_linear_in_its_size():
+    given = {f"f{number}": f"word{number}" for number in range(1, 20_001)}
+    started = time.perf_counter()
+    assert mapped_names(list(given), given) == list(given.values())
+    assert time.perf_counter() - started < 2.0  # 20 s if each name is looked for in a new set of all names
 
 
 def test_names_of_vespa_are_rank_features(ranker):

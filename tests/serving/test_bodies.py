@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import time
 
 import numpy as np
 import pytest
@@ -95,6 +96,16 @@ def test_documents_with_any_ids_have_each_name_once(id, kind):
     body = json.dumps({"documents": documents, "query": 'q"', "ids": None}) if kind == JSON else "\n".join(lines)
     found = parsed(kind, body.encode(), None, ["f1"], Limits())
     assert (found.documents, found.X.tolist()) == ([id, "c"], [[2.0**64], [-(2.0**70)]])
+
+
+def test_a_wrong_name_among_many_is_found_in_linear_time():
+    names = [f"f{number}" for number in range(1, 20_001)]
+    features = dict.fromkeys([*names[:-1], "other"], 1.0)
+    body = json.dumps({"documents": [{"id": "a", "features": features}]}).encode()
+    started = time.perf_counter()
+    with pytest.raises(Problem, match="'other', which the model lacks"):
+        parsed(JSON, body, None, names, Limits())
+    assert time.perf_counter() - started < 2.0  # 20 s if each name is looked for in a new set of all names
 
 
 def test_names_of_fields_may_be_ids_and_queries(client):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -53,7 +54,8 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
             f"names must be a list or dict of names, not text, got {given!r}; read a file of names first."
         )
     elif isinstance(given, Mapping):
-        unknown = [key for key in given if key not in set(names)]
+        known = set(names)
+        unknown = [key for key in given if key not in known]
         if unknown:
             raise OptionError(
                 f"names: the model has no feature {unknown[0]!r}; its features are {_listed(names)}. Features without "
@@ -76,7 +78,7 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
 def _refuse_duplicates(names: Sequence[str]) -> None:
     """Raise OptionError if two features have the same name."""
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in set(names[:i]))
+        twice = Counter(names).most_common(1)[0][0]
         raise OptionError(f"names: two features are called {twice!r}.")
 
 
@@ -168,7 +170,7 @@ def needed(features: list[dict[str, Any]], names: list[str]) -> list[dict[str, A
     OptionError
         When one of the names has no feature.
     """
-    known = [feature["name"] for feature in features]
+    known = dict.fromkeys(feature["name"] for feature in features)
     for name in names:
         if name not in known:
             raise OptionError(
@@ -177,7 +179,8 @@ def needed(features: list[dict[str, Any]], names: list[str]) -> list[dict[str, A
             )
     if any(feature.get("template_language", "mustache") != "mustache" for feature in features):
         return features
-    return [feature for feature in features if feature["name"] in set(names)]
+    wanted = set(names)
+    return [feature for feature in features if feature["name"] in wanted]
 
 
 def parameters_of(features: list[dict[str, Any]]) -> list[str]:

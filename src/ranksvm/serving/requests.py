@@ -369,7 +369,8 @@ def _of_documents(documents: list[Document], query: str | None, names: list[str]
 
 
 def _names_problem(id: str, features: dict[str, Number], names: list[str]) -> Problem:
-    unknown = [name for name in features if name not in set(names)]
+    known = set(names)
+    unknown = [name for name in features if name not in known]
     if unknown:
         return Problem(422, "unknown-feature", f"document {id!r} has a feature {unknown[0]!r}, which the model lacks.")
     missing = [name for name in names if name not in features]
