@@ -21,7 +21,7 @@ namespace ranksvm::RANKSVM_VARIANT {
 // at most kEnough times the largest slope of the first cycle.
 constexpr int kCycles = 10;
 constexpr double kEnough = 0.1;
-// Each time that the Newton steps for a query fail, they pause for twice as many visits, but at most for these.
+// Each time that the Newton steps for a query fail, they pause for twice as many visits, at most kLongestPause.
 constexpr int32_t kLongestPause = 64;
 
 // The value, or 0 if its sign is opposite to `sign`.
