@@ -758,6 +758,19 @@ def test_a_dual_with_many_pairs_continues_where_round_off_stops_direct_steps(C, 
     assert has_a_consistent_trace(model)
 
 
+@pytest.mark.parametrize("loss", ["squared_hinge", "huber"])
+@pytest.mark.parametrize("n_docs", [10, 50, 200])
+def test_the_dual_solves_unscaled_features_if_round_off_stops_direct_steps(n_docs, loss, caplog):
+    # The relative gap stays near 1 until the objective has fallen to about its minimum, which is 1e-7 or less.
+    random = np.random.default_rng(1)
+    X, y = np.exp(3.5 * random.normal(size=(200, 800))), random.integers(0, 5, size=200)
+    with caplog.at_level("INFO", logger="ranksvm.fits"):
+        model = RankSVM(loss=loss).fit(X, y, qid=np.arange(200) // n_docs)
+    assert (model.solver_, model.converged_) == ("dual", True)
+    assert "dual follows" in caplog.text
+    assert has_a_consistent_trace(model)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_solver_follows_if_round_off_stops_the_dual_of_the_hinge():
     X, y, qid = make_wide(20)
@@ -768,7 +781,8 @@ def test_no_solver_follows_if_round_off_stops_the_dual_of_the_hinge():
         assert other.duality_gap_ > model.duality_gap_
 
 
-def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solution(first_solver):
+def test_tron_begins_again_where_round_off_stops_direct_steps_far_from_the_solution(first_solver, monkeypatch):
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_NUMBERS", 0.0)  # too many pairs for the dual
     X, y, qid = make_wide(1)
     model = RankSVM(C=1e8).fit(X, y, qid=qid)
     assert (model.solver_, model.converged_) == ("tron", True)

@@ -62,10 +62,11 @@ logger = logging.getLogger("ranksvm.fits")
 # Epochs of the dual after which "auto" switches to TRON. WikiQA takes at most 300 epochs.
 DUAL_EPOCHS = 650
 # Upper limit of the epochs after which another solver takes over. They take about 600 iterations, so that the other
-# solver has iterations left before max_iter (1,000). With the hinge and weights of given signs, for which TRON is much
-# slower, this is the limit itself. (In 3 of 96 random problems of at most 250 rows, "auto" switched from the dual after
-# 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching tol, and the dual alone up to 3,700 epochs and
-# 0.3 s.)
+# solver has iterations left before max_iter (1,000). With the hinge and weights of given signs, or after direct steps,
+# TRON is much slower, and this is the limit itself. (In 3 of 96 random problems of at most 250 rows, "auto" switched
+# from the dual after 665 epochs. TRON then took 1,000 steps and 39 to 47 s without reaching tol, and the dual alone up
+# to 3,700 epochs and 0.3 s. Lognormal features, 300 x 1,000, squared hinge, C = 1, where round-off stops direct steps:
+# the dual takes 0.2 s; TRON did not reach tol in 1,000 steps and 1.5 s.)
 MAX_EPOCHS = 11_450
 # If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
 # these are expected to take longer.
@@ -441,10 +442,9 @@ class LinearProblem(RankSVMProblem):
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
         else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
-        the solution, the next solver is the dual, if it has run or was chosen by the size of the data, or else TRON.
-        The dual continues where it had stopped, if it has run; TRON begins where the fit began.
+        the solution, the next solver is the dual, if that is possible, or else TRON. The dual continues where it had
+        stopped, if it has run; TRON begins where the fit began.
         """
-        by_size = self.solver
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
                 self._choose_for_few_rows(max(C, self.largest_C), start)
@@ -457,7 +457,8 @@ class LinearProblem(RankSVMProblem):
             self._direct, self._direct_may_follow = True, False
             result = self._continue_with("direct", C, begin, interrupted, result)
         near = result.relative_gap <= (before.relative_gap if first == "dual" else NEAR)
-        if self.solver == "direct" and "dual" in (by_size, first) and not near and not self._is_done(result):
+        round_off = self._solver_was_auto and self.solver == "direct" and not near and not self._is_done(result)
+        if round_off and self._dual_is_possible(np.inf):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
@@ -493,12 +494,16 @@ class LinearProblem(RankSVMProblem):
         if cost < DIRECT_SHARE * direct:
             if not self.loss.smoothed:  # at small C, TRON is faster than the dual, except with the hinge
                 self.solver = "tron"
-            return
-        dual_size = DualSize.of(self.pairs)
-        if independent and start is None and _dual_is_cheap(term, self.loss, dual_size, MANY_DUAL_PAIRS):
+        elif independent and start is None and self._dual_is_possible(MANY_DUAL_PAIRS):
             self.solver = "dual"
         else:
             self.solver, self._direct, self._direct_may_follow = "direct", True, False
+
+    def _dual_is_possible(self, most_pairs: float) -> bool:
+        """Whether the problem has a dual that is not too large, with at most this number of pairs per document."""
+        term = self.objective.term
+        size = self._dual_size(term)
+        return size is not None and _dual_is_cheap(term, self.loss, size(), most_pairs)
 
     def _is_done(self, result: SolverResult) -> bool:
         """Whether no other solver should continue."""
@@ -581,7 +586,7 @@ class LinearProblem(RankSVMProblem):
         """The number of epochs after which another solver takes over from the dual; infinite if the user chose it."""
         if not self._solver_was_auto:
             return float("inf")
-        if self.signs is not None and self.loss.name == "hinge":
+        if self._direct or (self.signs is not None and self.loss.name == "hinge"):
             return MAX_EPOCHS
         if not self._direct_may_follow:
             return DUAL_EPOCHS
