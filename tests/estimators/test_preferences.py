@@ -108,6 +108,22 @@ def test_names_of_features():
     np.testing.assert_array_equal(RankSVM().fit(numbered).coef_, model.coef_)
 
 
+def test_the_hinge_with_few_pairs_takes_the_dual(monkeypatch):
+    random = np.random.default_rng(0)
+    first, second = random.normal(size=(2, 500, 300)).astype(np.float32) / 17.0
+    first += 0.05
+    data = Preferences(first, second)
+    fit, tron = (RankSVM(loss="hinge", solver=solver).fit(data) for solver in ("auto", "tron"))
+    assert (fit.solver_, fit.converged_) == ("dual", True)
+    assert abs(fit.objective_ - tron.objective_) <= fit.duality_gap_ + tron.duality_gap_
+    assert RankSVM(loss="squared_hinge").fit(data).solver_ != "dual"
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", (2, 2))
+    slow = RankSVM(loss="hinge").fit(data)
+    assert (slow.solver_, slow.converged_) == ("adaptive", True)
+    # more than two pairs for each feature
+    assert RankSVM(loss="hinge").fit(Preferences(first[:, :240], second[:, :240])).solver_ != "dual"
+
+
 def test_far_more_features_than_pairs():
     data = made(20, 300)
     assert RankSVM().fit(data).solver_ == "dual"

@@ -342,7 +342,7 @@ def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
         if C < 1.0:  # where it takes few iterations
             fit = RankSVM(C=C, solver="tron", **options).fit(X, y, qid=qid)
             assert abs(fit.objective_ - objective) <= gap + fit.duality_gap_
-    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", (2, 2))
     fit = RankSVM(C=1000.0, monotone="increasing").fit(X, y, qid=qid)
     assert (fit.solver_, fit.converged_, fit.pair_alpha_) == ("tron", True, None)
     assert fit.coef_.min() >= 0.0
@@ -428,7 +428,7 @@ def test_a_point_is_refreshed_only_once_its_steps_have_left_round_off():
 
 
 def test_slow_dual_is_left_to_tron(monkeypatch):
-    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", 2)
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", (2, 2))
     monkeypatch.setattr("ranksvm.fits.linear.DIRECT_ROWS", 0)
     X, y, qid = wide(n_features=2500, seed=6)
     fit = RankSVM(C=1000.0).fit(scipy.sparse.csr_matrix(X), y, qid=qid)

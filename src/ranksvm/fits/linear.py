@@ -59,8 +59,10 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Epochs of the dual after which "auto" switches to TRON. WikiQA takes at most 300 epochs.
-DUAL_EPOCHS = 650
+# Epochs of the dual (smooth losses, hinge) after which "auto" switches to another solver. With smooth losses, WikiQA
+# takes at most 300 epochs. With the hinge, 3,000 pairs of embeddings of 1,536 features take 305, 1,725 and 2,285 at C =
+# 10, 100 and 1,000.
+DUAL_EPOCHS = 650, 5000
 # Upper limit of the epochs after which another solver takes over. They take about 600 iterations, so that the other
 # solver has iterations left before max_iter (1,000). With the hinge and weights of given signs, or after direct steps,
 # TRON is much slower, and this is the limit itself. (In 3 of 96 random problems of at most 250 rows, "auto" switched
@@ -117,8 +119,11 @@ CHEAP_HESSIAN = 14.5
 # at most the second; this is so for many rows.
 CHEAP_SAMPLED_HESSIAN = (17.5, 0.9)
 # Solver "auto" uses the dual only if three conditions hold. First: the queries with pairs have at most DUAL_ROWS rows
-# for each feature.
-DUAL_ROWS = 1.0
+# for each feature or, with the hinge, HINGE_PAIRS pairs for each feature. (Embeddings, pairs (preferred, other), hinge,
+# C = 1, 10 and 100, ms: 900 x 768 takes 22, 89 and 267 with the dual, 141, 332 and 319 without; 3,000 x 1,536 takes
+# 236, 939 and 5,193 with the dual, 869, 5,859 and 10,126 without. More pairs can be slow: 2,000 x 1,500, k^-0.7, 20
+# documents per query, C = 0.1, takes 6 s without the dual and 11 s if the dual begins.)
+DUAL_ROWS, HINGE_PAIRS = 1.0, 2.0
 # Second: the dual stores at most DUAL_NUMBERS numbers for each stored value of these rows, which limits its memory.
 # Third: a cycle over its pairs takes at most DUAL_WORK multiplications for each stored value (counted as if every alpha
 # changed, although most do not).
@@ -248,7 +253,7 @@ def linear_term(
     if isinstance(data.X, DeviceFeatures):
         check_place(device, data.X.device.name, reason_against_gpu(solver, loss))
         return _resident_term(data.X, loss, data)
-    design = _linear_design(data.X, solver, data.largest)
+    design = _linear_design(data, solver, loss)
 
     def work() -> "Work":
         from ranksvm.fits.work import linear_work  # here, because few fits need it
@@ -325,16 +330,18 @@ def _is_nearly_dense(X: CSRMatrix) -> bool:
     return X.nnz >= DENSE_PART * n_values and fewest <= n_values * X.dtype.itemsize <= most
 
 
-def _linear_design(X: Features | TwoBlocks, solver: str, largest: np.ndarray | None) -> DesignMatrix:
+def _linear_design(data: TrainingSet, solver: str, loss: LossSpec) -> DesignMatrix:
     """The design matrix of rows in memory, for a solver.
 
-    The dual reads one array, so two blocks are stacked if it may be used: with solver "dual", or with no more rows than
-    features, because then "auto" may choose it.
+    The dual reads one array, so two blocks are stacked if it may be used: with solver "dual", or with so few rows that
+    "auto" may choose it.
     """
+    X: Features | TwoBlocks = data.X
     if not isinstance(X, TwoBlocks):
-        return as_design_matrix(X.toarray() if is_sparse(X) and _is_nearly_dense(X) else X, largest)
+        return as_design_matrix(X.toarray() if is_sparse(X) and _is_nearly_dense(X) else X, data.largest)
     n_rows, n_features = X.shape
-    return as_design_matrix(X.stacked()) if solver == "dual" or n_rows <= n_features else TwoBlockDesign(X)
+    may_use_dual = solver == "dual" or _rows_are_few(n_rows, data.pairs.n_pairs, n_features, loss)
+    return as_design_matrix(X.stacked()) if may_use_dual else TwoBlockDesign(X)
 
 
 class LinearProblem(RankSVMProblem):
@@ -441,9 +448,9 @@ class LinearProblem(RankSVMProblem):
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
-        else TRON. If round-off stops direct steps near the solution, TRON continues there. If it stops them far from
-        the solution, the next solver is the dual, if that is possible, or else TRON. The dual continues where it had
-        stopped, if it has run; TRON begins where the fit began.
+        else TRON or "adaptive". If round-off stops direct steps near the solution, TRON continues there. If it stops
+        them far from the solution, the next solver is the dual, if that is possible, or else TRON. The dual continues
+        where it had stopped, if it has run; TRON begins where the fit began.
         """
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
@@ -462,7 +469,8 @@ class LinearProblem(RankSVMProblem):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
-            result = self._continue_with("tron", C, w, interrupted, result)
+            adapts = self.signs is None and self.objective.hessian_fraction > 0.0  # not with few rows
+            result = self._continue_with("adaptive" if adapts else "tron", C, w, interrupted, result)
         return result
 
     def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
@@ -589,7 +597,7 @@ class LinearProblem(RankSVMProblem):
         if self._direct or (self.signs is not None and self.loss.name == "hinge"):
             return MAX_EPOCHS
         if not self._direct_may_follow:
-            return DUAL_EPOCHS
+            return DUAL_EPOCHS[self.loss.smoothed]
         return float(min(MAX_EPOCHS, DUAL_SHARE * self._cost_of_direct_steps(self._n_inverses) / self._epoch_cost()))
 
     def _epoch_cost(self) -> float:
@@ -759,5 +767,9 @@ def _dual_is_cheap(size: Size, loss: LossSpec, dual: DualSize, most_pairs: float
     # a stored value takes 8 bytes, or somewhat more or less
     stored = dual.n_rows * size.row_bytes / 8.0
     few_pairs = loss.smoothed or dual.n_pairs <= most_pairs * dual.n_rows
-    few_rows = dual.n_rows <= DUAL_ROWS * size.n_variables
+    few_rows = _rows_are_few(dual.n_rows, dual.n_pairs, size.n_variables, loss)
     return few_pairs and few_rows and dual.n_numbers <= DUAL_NUMBERS * stored and dual.work <= DUAL_WORK * stored
+
+
+def _rows_are_few(n_rows: int, n_pairs: int, n_features: int, loss: LossSpec) -> bool:
+    return n_rows <= DUAL_ROWS * n_features or (loss.smoothed and n_pairs <= HINGE_PAIRS * n_features)
