@@ -330,6 +330,19 @@ def test_the_certificate_of_known_signs_is_honest_at_every_epoch():
         np.testing.assert_array_equal(point.w, cone.project(point.z))
 
 
+def test_known_signs_take_the_dual_for_many_dense_features(monkeypatch):
+    X, y, qid = wide()
+    fit, newton = (
+        RankSVM(C=10.0, monotone="increasing", solver=solver).fit(X, y, qid=qid) for solver in ("auto", "newton")
+    )
+    assert (fit.solver_, fit.converged_) == ("dual", True)
+    assert abs(fit.objective_ - newton.objective_) <= fit.duality_gap_ + newton.duality_gap_
+    assert RankSVM(monotone="increasing").fit(X[:, :250], y, qid=qid).solver_ == "newton"
+    monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", (2, 2))
+    slow = RankSVM(C=1000.0, monotone="increasing").fit(X, y, qid=qid)
+    assert (slow.solver_, slow.converged_) == ("newton", True)
+
+
 def test_known_signs_along_a_path_and_left_to_tron(monkeypatch):
     X, y, qid = wide(n_features=2500, seed=6)
     X, options = scipy.sparse.csr_matrix(X), {"monotone": "increasing", "tol": 1e-5}

@@ -59,9 +59,9 @@ __all__ = [
 
 logger = logging.getLogger("ranksvm.fits")
 
-# Epochs of the dual (smooth losses, hinge) after which "auto" switches to another solver. With smooth losses, WikiQA
-# takes at most 300 epochs. With the hinge, 3,000 pairs of embeddings of 1,536 features take 305, 1,725 and 2,285 at C =
-# 10, 100 and 1,000.
+# Epochs of the dual (smooth losses; hinge or given signs) after which "auto" switches to another solver. With smooth
+# losses, WikiQA takes at most 300 epochs. With the hinge, 3,000 pairs of embeddings of 1,536 features take 305, 1,725
+# and 2,285 at C = 10, 100 and 1,000.
 DUAL_EPOCHS = 650, 5000
 # Upper limit of the epochs after which another solver takes over. They take about 600 iterations, so that the other
 # solver has iterations left before max_iter (1,000). With the hinge and weights of given signs, or after direct steps,
@@ -70,6 +70,10 @@ DUAL_EPOCHS = 650, 5000
 # to 3,700 epochs and 0.3 s. Lognormal features, 300 x 1,000, squared hinge, C = 1, where round-off stops direct steps:
 # the dual takes 0.2 s; TRON did not reach tol in 1,000 steps and 1.5 s.)
 MAX_EPOCHS = 11_450
+# For weights of given signs and at least this number of features, "auto" prefers the dual to explicit Hessians if there
+# are no more rows than features. (k^-0.7, C = 10, squared hinge: 600 x 1,800 takes 0.5 s with the dual, 7.3 s without,
+# 400 x 600 0.19 and 1.9 s; independent features, 0.05 and 5.0 s, 0.07 and 24 s.)
+SIGNED_FEATURES = 300
 # If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
 # these are expected to take longer.
 DIRECT_ROWS = 4000
@@ -448,9 +452,10 @@ class LinearProblem(RankSVMProblem):
         """The solution for one C; the solver starts at the variables (dual: alpha) or point of another one, if given.
 
         If the solver that "auto" has chosen takes too long, direct steps take over if there are few rows and no signs,
-        else TRON or "adaptive". If round-off stops direct steps near the solution, TRON continues there. If it stops
-        them far from the solution, the next solver is the dual, if that is possible, or else TRON. The dual continues
-        where it had stopped, if it has run; TRON begins where the fit began.
+        else a solver with explicit Hessians, if these are worth their cost, or TRON. If round-off stops direct steps
+        near the solution, TRON continues there. If it stops them far from the solution, the next solver is the dual, if
+        that is possible, or else TRON. The dual continues where it had stopped, if it has run; TRON begins where the
+        fit began.
         """
         if self._direct_may_follow and point is None and (start is None or self.solver == "tron"):
             with one_blas_thread():
@@ -469,8 +474,9 @@ class LinearProblem(RankSVMProblem):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
-            adapts = self.signs is None and self.objective.hessian_fraction > 0.0  # not with few rows
-            result = self._continue_with("adaptive" if adapts else "tron", C, w, interrupted, result)
+            by_hessian = "adaptive" if self.signs is None else "newton"
+            last = by_hessian if self.objective.hessian_fraction > 0.0 else "tron"
+            result = self._continue_with(last, C, w, interrupted, result)
         return result
 
     def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
@@ -594,10 +600,10 @@ class LinearProblem(RankSVMProblem):
         """The number of epochs after which another solver takes over from the dual; infinite if the user chose it."""
         if not self._solver_was_auto:
             return float("inf")
-        if self._direct or (self.signs is not None and self.loss.name == "hinge"):
+        if self._direct or (self.signs is not None and self.loss.smoothed):
             return MAX_EPOCHS
         if not self._direct_may_follow:
-            return DUAL_EPOCHS[self.loss.smoothed]
+            return DUAL_EPOCHS[self.loss.smoothed or self.signs is not None]
         return float(min(MAX_EPOCHS, DUAL_SHARE * self._cost_of_direct_steps(self._n_inverses) / self._epoch_cost()))
 
     def _epoch_cost(self) -> float:
@@ -739,8 +745,8 @@ def choose_constrained_solver(
     size : Size
         Size of the data.
     solver : str
-        "newton", "tron", "dual", or "auto": explicit Hessians if they are worth their cost, else the dual if it
-        is the cheaper problem.
+        "newton", "tron", "dual", or "auto": the dual if it is the cheaper problem, and there are many features or
+        explicit Hessians are not worth their cost; else explicit Hessians if they are worth it.
     loss, dual_size : LossSpec, callable
         As in `choose_solver`.
 
@@ -749,11 +755,12 @@ def choose_constrained_solver(
     SolverChoice
         The solver and its settings.
     """
-    if solver == "auto" and worthwhile_fraction(size) > 0.0:
-        solver = "newton"
-    elif solver == "auto":
-        solver = "dual" if dual_size is not None and _dual_is_cheap(size, loss, dual_size()) else "tron"
-    return SolverChoice(solver, worthwhile_fraction if solver == "newton" else no_hessian)
+    if solver == "auto":
+        dual = dual_size is not None and _dual_is_cheap(size, loss, dual_size())
+        hessian = worthwhile_fraction(size) > 0.0
+        many_features = size.n_variables >= max(SIGNED_FEATURES, size.n_rows)
+        solver = "dual" if dual and (many_features or not hessian) else "newton" if hessian else "tron"
+    return SolverChoice(solver, worthwhile_fraction if solver in ("newton", "dual") else no_hessian)
 
 
 def _hessians_are_cheap(size: Size) -> bool:
