@@ -117,6 +117,9 @@ def test_the_hinge_with_few_pairs_takes_the_dual(monkeypatch):
     assert (fit.solver_, fit.converged_) == ("dual", True)
     assert abs(fit.objective_ - tron.objective_) <= fit.duality_gap_ + tron.duality_gap_
     assert RankSVM(loss="squared_hinge").fit(data).solver_ != "dual"
+    warm = RankSVM(loss="hinge", solver="tron", warm_start=True).fit(data)
+    assert warm.set_params(solver="auto").fit(data).solver_ == "adaptive"  # the dual cannot start from weights
+    assert warm.n_iter_ < tron.n_iter_
     monkeypatch.setattr("ranksvm.fits.linear.DUAL_EPOCHS", (2, 2))
     slow = RankSVM(loss="hinge").fit(data)
     assert (slow.solver_, slow.converged_) == ("adaptive", True)

@@ -474,10 +474,14 @@ class LinearProblem(RankSVMProblem):
             result = self._continue_with("dual", C, before.alpha, interrupted, result)
         if self._solver_was_auto and self.solver in ("dual", "direct") and not self._is_done(result):
             w = begin if self.solver == "direct" and not near else result.w
-            by_hessian = "adaptive" if self.signs is None else "newton"
-            last = by_hessian if self.objective.hessian_fraction > 0.0 else "tron"
-            result = self._continue_with(last, C, w, interrupted, result)
+            result = self._continue_with(self._primal_solver, C, w, interrupted, result)
         return result
+
+    @property
+    def _primal_solver(self) -> str:
+        """The solver that replaces the dual; it starts from weights."""
+        by_hessian = "adaptive" if self.signs is None else "newton"
+        return by_hessian if self.objective.hessian_fraction > 0.0 else "tron"
 
     def _choose_for_few_rows(self, C: float, start: np.ndarray | None) -> None:
         """Choose between TRON, the dual and direct steps for values up to C, from the differences of a few dense rows.
@@ -633,8 +637,8 @@ class LinearProblem(RankSVMProblem):
     def start_from(self, coef: np.ndarray, alpha: np.ndarray | None) -> np.ndarray | None:
         """The weights or the dual variables of an earlier solution as a starting point; None to start at 0.
 
-        If "auto" has chosen the dual, but the earlier solution has no dual variables, TRON replaces the dual, unless
-        weights have given signs.
+        If "auto" has chosen the dual, but the earlier solution has no dual variables, another solver replaces the dual,
+        unless weights have given signs.
 
         Raises DataError if the number of weights differs from the number of features.
         """
@@ -642,7 +646,8 @@ class LinearProblem(RankSVMProblem):
         if coef.shape != (n_features,):
             raise DataError(f"warm_start: the last fit had {len(coef)} features, X has {n_features}.")
         if self.solver == "dual" and self._solver_was_auto and self.signs is None and alpha is None:
-            self.solver = "tron"  # the dual cannot start from weights; with signs, it is much faster even so
+            # the dual cannot start from weights; with signs, it is much faster even so
+            self.solver = self._primal_solver
         if self.solver != "dual":
             return coef
         return alpha if alpha is not None and len(alpha) == self.pairs.n_pairs else None
