@@ -71,8 +71,9 @@ DUAL_EPOCHS = 650, 5000
 # the dual takes 0.2 s; TRON did not reach tol in 1,000 steps and 1.5 s.)
 MAX_EPOCHS = 11_450
 # For weights of given signs and at least this number of features, "auto" prefers the dual to explicit Hessians if there
-# are no more rows than features. (k^-0.7, C = 10, squared hinge: 600 x 1,800 takes 0.5 s with the dual, 7.3 s without,
-# 400 x 600 0.19 and 1.9 s; independent features, 0.05 and 5.0 s, 0.07 and 24 s.)
+# are no more rows than features, and rows have many directions (FEW_DIRECTIONS). (Independent features, labels that do
+# not agree with the signs, squared hinge, C = 10: 600 x 1,800 takes 0.05 s with the dual, 5.0 s without, 400 x 600 0.07
+# and 24 s. With k^-0.7 and labels that agree with the signs, 400 x 600 takes 0.3 s with the dual, 0.02 s without.)
 SIGNED_FEATURES = 300
 # If X has no more rows than features, and no more rows than this, direct steps take over from TRON or the dual once
 # these are expected to take longer.
@@ -411,7 +412,9 @@ class LinearProblem(RankSVMProblem):
 
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The objective for weights of given signs; with solver "auto", also choose the solver."""
-        chosen = choose_constrained_solver(term, self.solver, self.loss, self._dual_size(term))
+        chosen = choose_constrained_solver(
+            term, self.solver, self.loss, self._dual_size(term), partial(_have_many_directions, term)
+        )
         self.solver = chosen.solver
         cone = SignCone(signs)
         return self._with_hessian(
@@ -742,6 +745,7 @@ def choose_constrained_solver(
     solver: str = "auto",
     loss: LossSpec = DEFAULT_LOSS,
     dual_size: Callable[[], DualSize] | None = None,
+    many_directions: Callable[[], bool] = lambda: False,
 ) -> SolverChoice:
     """The solver for weights of given signs, by explicit Hessians, by products with the Hessian, or by the dual.
 
@@ -750,10 +754,12 @@ def choose_constrained_solver(
     size : Size
         Size of the data.
     solver : str
-        "newton", "tron", "dual", or "auto": the dual if it is the cheaper problem, and there are many features or
-        explicit Hessians are not worth their cost; else explicit Hessians if they are worth it.
+        "newton", "tron", "dual", or "auto": explicit Hessians if they are worth their cost, else the dual if it is the
+        cheaper problem. With many features in many directions, the dual comes first.
     loss, dual_size : LossSpec, callable
         As in `choose_solver`.
+    many_directions : callable
+        Whether the differences of a few rows have many directions; called only if it matters.
 
     Returns
     -------
@@ -763,9 +769,17 @@ def choose_constrained_solver(
     if solver == "auto":
         dual = dual_size is not None and _dual_is_cheap(size, loss, dual_size())
         hessian = worthwhile_fraction(size) > 0.0
-        many_features = size.n_variables >= max(SIGNED_FEATURES, size.n_rows)
-        solver = "dual" if dual and (many_features or not hessian) else "newton" if hessian else "tron"
+        if dual and hessian:
+            dual = size.n_variables >= max(SIGNED_FEATURES, size.n_rows) and many_directions()
+        solver = "dual" if dual else "newton" if hessian else "tron"
     return SolverChoice(solver, worthwhile_fraction if solver in ("newton", "dual") else no_hessian)
+
+
+def _have_many_directions(term: DataTerm) -> bool:
+    """Whether rows are dense, and the mean squared cosine of a few differences is below FEW_DIRECTIONS."""
+    differences = term.differences(DIFFERENCES) if term.dense else None
+    squared_cosine = None if differences is None else mean_squared_cosine(differences)
+    return squared_cosine is not None and squared_cosine < FEW_DIRECTIONS
 
 
 def _hessians_are_cheap(size: Size) -> bool:
