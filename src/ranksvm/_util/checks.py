@@ -31,6 +31,7 @@ __all__ = [
     "check_one_per_row",
     "check_top",
     "check_unmasked",
+    "first_repeated",
     "is_integer",
     "is_number",
     "is_sparse",
@@ -64,6 +65,12 @@ def numbers_of(values: object) -> np.ndarray:
     if not all(map(is_number, given.flat)):
         raise TypeError("not all values are numbers")
     return given.astype(np.float64)
+
+
+def first_repeated(names: Iterable[str]) -> str:
+    """The name that is the first to appear again."""
+    seen: set[str] = set()
+    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 @overload

@@ -3,10 +3,10 @@
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ranksvm._util.checks import first_repeated
 from ranksvm._util.types import PathLike
 from ranksvm.exceptions import DataError, OptionError
 
@@ -78,7 +78,7 @@ def mapped_names(names: Sequence[str], given: FeatureNames | None) -> list[str]:
 def _refuse_duplicates(names: Sequence[str]) -> None:
     """Raise OptionError if two features have the same name."""
     if len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
+        twice = first_repeated(names)
         raise OptionError(f"names: two features are called {twice!r}.")
 
 

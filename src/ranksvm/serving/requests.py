@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 import ranksvm._compiled.json_matrix as json_matrix
 import ranksvm._compiled.linear as linear
+from ranksvm._util.checks import first_repeated
 
 __all__ = [
     "FLOAT32",
@@ -321,15 +322,9 @@ def _n_strings(documents: list[Document]) -> int:
 def _pairs(pairs: list[tuple[str, T]]) -> dict[str, T]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        twice = _first_repeated(name for name, _ in pairs)
+        twice = first_repeated(name for name, _ in pairs)
         raise Problem(422, "repeated", f"the name {twice!r} occurs twice in one object of the body.")
     return found
-
-
-def _first_repeated(names: Iterable[str]) -> str:
-    """The first repeated name."""
-    seen: set[str] = set()
-    return next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
 
 
 def _check_count(n_documents: int, limits: Limits) -> None:
@@ -341,7 +336,7 @@ def _check_count(n_documents: int, limits: Limits) -> None:
 
 def _check_text(request: Request, limits: Limits) -> None:
     if len(set(request.documents)) < len(request.documents):
-        twice = _first_repeated(request.documents)
+        twice = first_repeated(request.documents)
         raise Problem(422, "duplicate-document", f"the request has document {twice!r} twice.")
     longest = max(map(len, request.documents))
     if max(longest, len(request.query or "")) > limits.text:
