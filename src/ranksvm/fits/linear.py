@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import numpy as np
 
 from ranksvm._util.checks import is_sparse
+from ranksvm._util.lazy import cached_property
 from ranksvm._util.memory import check_fits, memory_bytes
 from ranksvm._util.parameters import LOSSES
 from ranksvm._util.threads import one_blas_thread
@@ -99,11 +100,10 @@ DUAL_SHARE = 2.0
 # changes the margins of others, and the dual needs few epochs. Rows are correlated if the mean squared cosine of two
 # differences is at least FEW_DIRECTIONS, or if the dual is expected to take longer than direct steps. Its expected
 # number of epochs is FEW_EPOCHS plus, for each row, this mean times CORRELATION_EPOCHS (if `choose_solver` has chosen
-# the dual, and if it has chosen TRON).
-# (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for 800 x 2,500, 12 to 22 ms for 700 x
-# 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms. With 20 factors and little noise, 80 x
-# 300, the dual does not converge in 300 iterations. With 40 documents in a query and k^-0.4, it takes 30 ms for 400 x
-# 600 and 151 ms for 1,500 x 3,000, direct steps 15 and 283 ms.)
+# the dual, and if it has chosen TRON). (With features of the standard deviations k^-0.5, the dual takes 29 to 93 ms for
+# 800 x 2,500, 12 to 22 ms for 700 x 1,800 and 6 to 15 ms for 200 x 3,000, direct steps 52 to 72, 31 to 41 and 7 ms.
+# With 20 factors and little noise, 80 x 300, the dual does not converge in 300 iterations. With 40 documents in a query
+# and k^-0.4, it takes 30 ms for 400 x 600 and 151 ms for 1,500 x 3,000, direct steps 15 and 283 ms.)
 FEW_DIRECTIONS, FEW_EPOCHS, CORRELATION_EPOCHS = 1 / 16, 20.0, (7.0, 15.0)
 # If round-off stops direct steps at a larger relative gap, TRON does not continue there but begins where the fit began:
 # from 0 it first solves for smaller C. (Text of 410 x 410, features of very different scales, C = 1e9: 305 steps from
@@ -413,7 +413,7 @@ class LinearProblem(RankSVMProblem):
     def _constrained_objective(self, term: DataTerm, signs: np.ndarray) -> ConstrainedObjective:
         """The objective for weights of given signs; with solver "auto", also choose the solver."""
         chosen = choose_constrained_solver(
-            term, self.solver, self.loss, self._dual_size(term), partial(_have_many_directions, term)
+            term, self.solver, self.loss, self._dual_size(term), partial(_are_many_directions, term)
         )
         self.solver = chosen.solver
         cone = SignCone(signs)
@@ -439,7 +439,11 @@ class LinearProblem(RankSVMProblem):
                 given = repr(self.loss.name) if self.loss.function is None else "one of your own"
                 raise OptionError(f"solver='dual' is for the losses {losses}, not for {given}: use solver='auto'.")
             return None
-        return None if _design_of(term) is None else partial(DualSize.of, self.pairs)
+        return None if _design_of(term) is None else lambda: self._counts_of_dual
+
+    @cached_property
+    def _counts_of_dual(self) -> DualSize:
+        return DualSize.of(self.pairs)
 
     def _method(self, warm: bool) -> Callable[..., SolverResult]:
         if self.solver == "direct":
@@ -495,11 +499,10 @@ class LinearProblem(RankSVMProblem):
         expected to need many, direct steps are used, or the dual if rows are not correlated, there are at most
         MANY_DUAL_PAIRS pairs per row, and there is no start.
         """
-        term = self.objective.term
-        differences = term.differences(DIFFERENCES) if term.dense else None
-        squared_cosine = None if differences is None else mean_squared_cosine(differences)
-        if differences is None or squared_cosine is None:
+        term, found = self.objective.term, _directions(self.objective.term)
+        if found is None:
             return
+        differences, squared_cosine = found
         direct = self._cost_of_direct_steps(SMOOTH_INVERSES)
         few_pairs = self.solver == "dual"
         n_epochs = FEW_EPOCHS + CORRELATION_EPOCHS[not few_pairs] * squared_cosine * term.n_rows
@@ -615,7 +618,7 @@ class LinearProblem(RankSVMProblem):
 
     def _epoch_cost(self) -> float:
         """The expected time of an epoch of the dual, as a number of bytes to read."""
-        dual, term = DualSize.of(self.pairs), self.objective.term
+        dual, term = self._counts_of_dual, self.objective.term
         work = EPOCH_WORK[self.loss.smoothed] * dual.work
         return float(EPOCH_ROW[term.dense] * term.row_bytes * dual.n_rows + work)
 
@@ -775,11 +778,16 @@ def choose_constrained_solver(
     return SolverChoice(solver, worthwhile_fraction if solver in ("newton", "dual") else no_hessian)
 
 
-def _have_many_directions(term: DataTerm) -> bool:
-    """Whether rows are dense, and the mean squared cosine of a few differences is below FEW_DIRECTIONS."""
+def _directions(term: DataTerm) -> tuple[np.ndarray, float] | None:
+    """Differences of a few dense rows, and their mean squared cosine; None if it is not known."""
     differences = term.differences(DIFFERENCES) if term.dense else None
     squared_cosine = None if differences is None else mean_squared_cosine(differences)
-    return squared_cosine is not None and squared_cosine < FEW_DIRECTIONS
+    return None if differences is None or squared_cosine is None else (differences, squared_cosine)
+
+
+def _are_many_directions(term: DataTerm) -> bool:
+    found = _directions(term)
+    return found is not None and found[1] < FEW_DIRECTIONS
 
 
 def _hessians_are_cheap(size: Size) -> bool:
