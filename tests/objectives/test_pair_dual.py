@@ -464,7 +464,7 @@ def test_choice_is_by_counts():
     assert RankSVM().fit(X, y, qid=qid).solver_ == "dual"
     # more rows than features
     assert choice(X[:, :50], pairs) != "dual"
-    # one list of many levels: so many pairs for each row that only the hinge uses the dual
+    # one list of many levels has many pairs for each row: only the hinge uses the dual
     long = ComparablePairs.from_labels(Queries.from_qid(None, 60), np.arange(60.0))
     assert choice(X, long) == "tron"
     assert choice(X, long, "hinge") == "dual"

@@ -473,7 +473,7 @@ class DeviceTerm:
 
 
 class _OnHost:
-    """Scores on a device; converted to an array, they are those of the ``chosen`` positions (None: all) on the host."""
+    """Scores on a device. `np.asarray` copies the scores at the ``chosen`` positions (None: all) to the host."""
 
     def __init__(self, term: DeviceTerm, scores: DeviceArray, chosen: np.ndarray | None):
         self.term = term
